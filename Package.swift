@@ -1,0 +1,82 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+/// A library target of `Sources/`; the order of this list is the order of dependence.
+func part(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
+}
+
+/// The tests of the part of the same name; every one may use `TestSupport`.
+func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .testTarget(
+        name: "\(name.prefix(1).uppercased())\(name.dropFirst())Tests",
+        dependencies: [.target(name: name), "TestSupport"] + dependencies,
+        swiftSettings: strict
+    )
+}
+
+let package = Package(
+    name: "tapdeck",
+    products: [
+        .library(name: "CoreExtendedNFC", targets: ["CoreExtendedNFC"]),
+        .library(name: "Tracing", targets: ["Tracing"]),
+        .library(name: "Replay", targets: ["Replay"]),
+        .library(name: "TraceFile", targets: ["TraceFile"]),
+        .executable(name: "tapdeck", targets: ["tapdeck"]),
+    ],
+    targets: [
+        .systemLibrary(name: "CPCSCLite"),
+        .systemLibrary(name: "CLibCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
+
+        part("Octets", []),
+        part("CardCrypto", ["Octets", "CLibCrypto"]),
+        part("TagTransport", ["Octets"]),
+        part("CardSockets", ["Octets"]),
+        part("PCSC", ["CPCSCLite", "Octets", "CardCrypto", "TagTransport"]),
+        part("CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "PCSC"]),
+        part("VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
+        part("Flows", ["Octets", "TagTransport", "CoreExtendedNFC"]),
+        part("TraceFile", ["Octets"]),
+        part("Tracing", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile"]),
+        part("TraceDecoding", ["Octets", "CardCrypto", "TagTransport", "TraceFile"]),
+        part("Replay", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile", "TraceDecoding"]),
+        .executableTarget(
+            name: "tapdeck",
+            dependencies: [
+                "Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "CoreExtendedNFC", "VirtualCards", "Flows",
+                "TraceFile", "Tracing", "TraceDecoding", "Replay",
+            ],
+            swiftSettings: strict
+        ),
+
+        .target(
+            name: "TestSupport",
+            dependencies: ["Octets"],
+            path: "Tests/TestSupport",
+            swiftSettings: strict
+        ),
+        tests(of: "Octets"),
+        tests(of: "CardCrypto", ["Octets"]),
+        tests(of: "TagTransport", ["Octets"]),
+        tests(of: "CardSockets", ["Octets"]),
+        tests(of: "PCSC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards"]),
+        tests(of: "CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "VirtualCards"]),
+        tests(of: "VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
+        tests(of: "Flows", ["Octets", "TagTransport", "VirtualCards", "CoreExtendedNFC"]),
+        tests(of: "TraceFile", ["Octets", "CPcap"]),
+        tests(of: "Tracing", ["Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "TraceFile", "VirtualCards"]),
+        tests(of: "TraceDecoding", ["Octets", "TraceFile"]),
+        tests(of: "Replay", [
+            "Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing", "VirtualCards",
+        ]),
+        tests(of: "tapdeck", ["Octets", "PCSC"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

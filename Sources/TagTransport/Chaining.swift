@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+
+import Foundation
+
+extension ISO7816TagTransporting {
+    /// The most octets that one chained response may have: what an extended response can hold, over again for safety.
+    private var longestChain: Int { 1 << 20 }
+
+    public func sendAPDUWithChaining(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
+        var response = try await sendAPDU(apdu)
+        guard response.needsGetResponse else { return response }
+        var data = response.data
+        var empty = 0
+        while response.needsGetResponse {
+            empty = response.data.isEmpty ? empty + 1 : 0
+            guard data.count <= longestChain, empty <= 2 else {
+                throw TransportError(.malformedResponse, detail: "61xx without an end after \(data.count) bytes")
+            }
+            // The class octet's channel is kept, its chaining and secure messaging bits are not (ISO/IEC 7816-4 11.10.1).
+            response = try await sendAPDU(CommandAPDU(cla: apdu.cla & 0x03, ins: 0xC0, p1: 0, p2: 0, le: response.sw2))
+            data += response.data
+        }
+        return ResponseAPDU(data: data, sw1: response.sw1, sw2: response.sw2)
+    }
+}

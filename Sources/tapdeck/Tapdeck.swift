@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+
+@main
+struct Tapdeck {
+    static func main() {
+        print("tapdeck")
+    }
+}
