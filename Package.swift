@@ -34,6 +34,7 @@ let package = Package(
         .systemLibrary(name: "CPCSCLite"),
         .systemLibrary(name: "CLibCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
         part("Octets", []),
         part("CardCrypto", ["Octets", "CLibCrypto"]),
@@ -43,7 +44,7 @@ let package = Package(
         part("CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "PCSC"]),
         part("VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         part("Flows", ["Octets", "TagTransport", "CoreExtendedNFC"]),
-        part("TraceFile", ["Octets"]),
+        part("TraceFile", ["Octets", "CZlib"]),
         part("Tracing", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile"]),
         part("TraceDecoding", ["Octets", "CardCrypto", "TagTransport", "TraceFile"]),
         part("Replay", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile", "TraceDecoding"]),
