@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+
+/// A kind of virtual card: what a help text says of it, and how one is made.
+public struct VirtualCardKind: Sendable {
+    public let name: String
+    /// One line.
+    public let summary: String
+    public let options: [VirtualCardOption]
+    let build: @Sendable (VirtualCardOptions) throws(VirtualCardError) -> VirtualCard
+
+    func option(named name: String) -> VirtualCardOption? { options.first { $0.name == name } }
+}
+
+/// Every kind of virtual card there is.
+public enum VirtualCardCatalog {
+    public static let kinds: [VirtualCardKind] = [filesystem]
+
+    /// - Throws: ``VirtualCardError`` with the code `unknownKind`, the nearest kind in its text.
+    public static func kind(named name: String) throws(VirtualCardError) -> VirtualCardKind {
+        if let kind = kinds.first(where: { $0.name == name }) { return kind }
+        let names = kinds.map(\.name)
+        let hint =
+            VirtualCardError.nearest(to: name, in: names).map { "did you mean \($0)" }
+            ?? "known are \(names.joined(separator: ", "))"
+        throw VirtualCardError(.unknownKind, "no virtual card '\(name)'; \(hint)")
+    }
+
+    /// A card without power.
+    ///
+    /// - Throws: ``VirtualCardError``.
+    public static func make(kind: String, options: VirtualCardOptions = VirtualCardOptions()) throws(VirtualCardError)
+        -> VirtualCard
+    {
+        try self.kind(named: kind).build(options)
+    }
+
+    /// A card without power.
+    ///
+    /// - Throws: ``VirtualCardError``.
+    public static func make(_ specification: VirtualCardSpecification) throws(VirtualCardError) -> VirtualCard {
+        try make(kind: specification.kind, options: specification.options)
+    }
+
+    private static let commonOptions = [
+        VirtualCardOption("seed", "N", "what the card's random numbers follow from (default 0)"),
+        VirtualCardOption("fault", "LIST", "\(FaultPlan.names), each @N for the N-th command since power-on"),
+    ]
+
+    private static let filesystem = VirtualCardKind(
+        name: "filesystem",
+        summary: "a plain ISO 7816-4 contact card with files, records and a PIN",
+        options: commonOptions + [
+            VirtualCardOption("pin", "DIGITS", "the PIN, 4 to 8 characters (default 1234)"),
+            VirtualCardOption("puk", "DIGITS", "the unblocking code, 4 to 8 characters (default 12345678)"),
+        ]
+    ) { options throws(VirtualCardError) in
+        let machine = FileSystemCard(
+            seed: try options.seed(), pin: try password("pin", in: options) ?? "1234",
+            unblockingCode: try password("puk", in: options) ?? "12345678"
+        )
+        return VirtualCard(kind: "filesystem", machine: machine, faults: try options.faults())
+    }
+
+    private static func password(_ name: String, in options: VirtualCardOptions) throws(VirtualCardError) -> String? {
+        guard let text = options[name] else { return nil }
+        guard (4...8).contains(text.utf8.count) else {
+            throw VirtualCardError(.badValue, "--\(name) has 4 to 8 characters, not \(text.utf8.count)", option: name)
+        }
+        return text
+    }
+}
