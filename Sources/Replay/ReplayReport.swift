@@ -76,6 +76,13 @@ public struct Divergence: Error, Sendable, CustomStringConvertible {
         public var now: String
     }
 
+    /// A line of the recording beside the place: what `show` prints of it.
+    public struct Line: Sendable, Equatable {
+        public var number: UInt64
+        public var what: String
+        public var answer: String
+    }
+
     public var kind: Kind
     /// The exchange where the runs part; nil when it lies after the last one.
     public var packet: UInt64?
@@ -85,10 +92,10 @@ public struct Divergence: Error, Sendable, CustomStringConvertible {
     public var sameBefore: Int
     public var exchanges: Int
     public var field: Field?
-    /// The recorded rows before and after it, as `show` prints them.
-    public var before: String?
+    /// The recording's lines before and after it.
+    public var before: Line?
     public var subject: String
-    public var after: String?
+    public var after: Line?
     /// What the library threw, when it threw.
     public var thrown: String?
     /// Rows of the trace whose own checks fail, and which are therefore likely the cause.

@@ -82,3 +82,11 @@ public enum APDUFields {
         }
     }
 }
+
+extension APDUFields {
+    /// What a command is called, on one line; its length for octets that are no command.
+    public static func name(of octets: [UInt8]) -> String {
+        guard let command = try? CommandAPDU(bytes: octets) else { return "\(octets.count) bytes that are no command" }
+        return CommandName.summary(command, isProtected: command.cla & 0xEC == 0x0C)
+    }
+}

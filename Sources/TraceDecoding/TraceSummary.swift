@@ -128,8 +128,8 @@ public struct TraceSummary: Sendable {
             current = line
             return []
         }
-        if row.kind == .reader, row.message == "atr", current?.number == row.row.packetID {
-            current?.frames = (current?.frames.lowerBound ?? row.row.frame)...row.row.frame
+        if row.kind == .reader, row.message == "atr", let line = current, line.number == row.row.packetID {
+            current?.frames = line.frames.lowerBound...max(line.frames.lowerBound, row.row.frame)
             return []
         }
         var lines = settle()

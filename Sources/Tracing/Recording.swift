@@ -123,7 +123,7 @@ public final class Recording: Sendable {
     /// Closes the files. Nothing can be recorded afterwards.
     public func close() throws(TraceFileError) {
         let failure = recorder.state.withLock { state -> TraceFileError? in
-            do {
+            do throws(TraceFileError) {
                 try state.writer.close()
                 try state.secrets?.close()
             } catch {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-public import Foundation
-public import TagTransport
+import Foundation
+import TagTransport
 
 /// The proxy of a vicinity card. A structured call is a row with its arguments; frames beneath it are rows of their own.
 final class RecordingISO15693Transport: RecordingTransport, ISO15693TagTransporting, @unchecked Sendable {

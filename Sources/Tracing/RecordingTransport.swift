@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-public import Foundation
+import Foundation
 import Synchronization
-public import TagTransport
+import TagTransport
 
 /// A transport that passes everything on to another one and writes it down. It conforms to exactly the sub-protocols of what
 /// it wraps (see ``Recording/wrap(_:)``), so that a flow cannot tell the difference.

@@ -42,7 +42,7 @@ public enum SealTable {
     // MARK: - The table
 
     /// Instructions whose data field is secret, for commands of the card itself (not of the reader, class `FF`).
-    private static let secretInstructions: [(name: String, applies: (_ cla: UInt8, _ ins: UInt8) -> Bool)] = [
+    private static let secretInstructions: [(name: String, applies: @Sendable (_ cla: UInt8, _ ins: UInt8) -> Bool)] = [
         ("VERIFY", { _, ins in ins == 0x20 || ins == 0x21 }),
         ("CHANGE REFERENCE DATA", { _, ins in ins == 0x24 || ins == 0x25 }),
         ("RESET RETRY COUNTER", { _, ins in ins == 0x2C || ins == 0x2D }),
@@ -103,7 +103,7 @@ public enum SealTable {
             // InDataExchange has a target number before the frame, its answer a status; InCommunicateThru only the status.
             let head = data[start + 1] == 0x40 ? 3 : 2
             guard data.count > head else { return Places() }
-            let answered = answer.count > 5 ? answer.dropFirst(3).dropLast(2) : []
+            let answered = answer.count > 5 ? answer.dropFirst(3).dropLast(2) : ArraySlice()
             return places(frame: data.dropFirst(head), answer: answered, checksum: 0, depth: depth - 1)
                 .moved(command: offset + head, answer: 3)
         }
@@ -112,7 +112,7 @@ public enum SealTable {
             return Places(command: [offset..<offset + data.count])
         }
         for object in objects where object.tag == 0x93 || object.tag == 0x95 {
-            var received: ArraySlice<UInt8> = []
+            var received = ArraySlice<UInt8>()
             var receivedOffset = 0
             if object.tag == 0x95, let back = try? TLV.parse(answer.dropLast(2)).first(where: { $0.tag == 0x97 }) {
                 received = back.value
@@ -141,7 +141,7 @@ public enum SealTable {
             // An I-block: PCB, CID when bit 4 says so, then the APDU (ISO/IEC 14443-4 7.1).
             let head = first & 0x08 != 0 ? 2 : 1
             guard payload > head else { return Places() }
-            let inner = places(command: frame.dropFirst(head).dropLast(checksum), answer: [], depth: depth - 1)
+            let inner = places(command: frame.dropFirst(head).dropLast(checksum), answer: ArraySlice(), depth: depth - 1)
             guard !inner.isEmpty else { return Places() }
             var places = inner.moved(command: head, answer: head)
             if checksum > 0 { places.command.append(payload..<frame.count) }

@@ -86,7 +86,7 @@ final class TraceRecorder: Sendable {
 
     /// A clock of nanoseconds since 1970 that never steps back: the calendar at its start, then the monotonic clock.
     static func steadyClock() -> @Sendable () -> UInt64 {
-        func read(_ clock: clockid_t) -> UInt64 {
+        @Sendable func read(_ clock: clockid_t) -> UInt64 {
             var time = timespec()
             clock_gettime(clock, &time)
             return UInt64(clamping: time.tv_sec) &* 1_000_000_000 &+ UInt64(clamping: time.tv_nsec)
@@ -120,10 +120,8 @@ final class TraceRecorder: Sendable {
             // Rows of `meta` belong to the whole session, so its interface is declared with the first reader's.
             _ = metaInterface(&state)
             let packet = takePacket(&state)
-            writeEvent(.connect(atr: description.atr), packet, time, port, &state)
-            if !description.atr.isEmpty {
-                writeRow(time, port.apdu, .received, packet, "iso7816", description.atr, nil, &state)
-            }
+            writeEvent(MetaRow.Reader(name: "connect", atr: description.atr.isEmpty ? nil : description.atr), packet, time, port, &state)
+            if !description.atr.isEmpty { writeATR(description.atr, packet, time, port, &state) }
             state.transports.append(
                 TransportState(id: reader + 1, port: port, isWritten: false, description: description)
             )
@@ -269,19 +267,21 @@ final class TraceRecorder: Sendable {
     }
 
     /// A syslog line and its JSON twin, under one number.
-    func writeTwins(_ line: String, _ row: MetaRow, packet: UInt64, time: UInt64, _ port: Port, _ state: inout State) {
+    func writeTwins(_ row: MetaRow, packet: UInt64, time: UInt64, _ port: Port, _ state: inout State) {
         guard state.failure == nil else { return }
         state.lastTime = time
+        let reader = state.summary.readerNames.indices.contains(port.reader) ? state.summary.readerNames[port.reader] : ""
         do {
-            try state.writer.writeRow(
-                time: time, interface: port.events, direction: nil, packetID: packet, dissector: "syslog", body: Array(line.utf8)
-            )
-            try state.writer.writeRow(
-                time: time, interface: port.events, direction: nil, packetID: packet, dissector: "json", body: Array(row.text.utf8)
-            )
+            for twin in ReaderRows.rows(for: row, reader: reader, time: time, interface: port.events, packetID: packet) {
+                try state.writer.write(twin)
+            }
         } catch {
             state.failure = error
         }
+    }
+
+    func writeATR(_ atr: [UInt8], _ packet: UInt64, _ time: UInt64, _ port: Port, _ state: inout State) {
+        writeRow(time, port.apdu, .received, packet, "iso7816", atr, nil, &state)
     }
 
     func currentTime() -> UInt64 { now() }
