@@ -34,7 +34,7 @@ struct Comparison {
         case .command(let index, let recorded, let now):
             var divergence = base(.command, at: steps[index], index: index, result)
             divergence.frame = recorded.frame
-            divergence.field = field(recorded: recorded.octets, now: now)
+            divergence.field = field(recorded: recorded, now: now)
             divergence.notes += commandNotes(at: index, recorded: recorded.octets, now: now)
             return divergence
         case .kind(let index, let now, let octets):
@@ -119,19 +119,21 @@ struct Comparison {
         }
         return Divergence(
             kind: kind, packet: packet, frame: packet.flatMap(lines.frame), sameBefore: steps.prefix(index).count(where: \.isExchange),
-            exchanges: steps.count(where: \.isExchange), field: nil, before: packet.flatMap(lines.before) ?? lines.last,
+            exchanges: steps.count(where: \.isExchange), lastPacket: lines.lastNumber, field: nil, before: packet.flatMap(lines.before) ?? lines.last,
             subject: packet.flatMap(lines.line) ?? "after the last exchange", after: packet.flatMap(lines.after), thrown: thrown,
             causes: lines.failures(upTo: packet), notes: []
         )
     }
 
     /// The first octet that differs, by the field it lies in.
-    private func field(recorded: [UInt8], now: [UInt8]) -> Divergence.Field {
+    private func field(recorded row: RecordedSession.Octets, now: [UInt8]) -> Divergence.Field {
+        let recorded = row.octets
         let common = zip(recorded, now).prefix { $0 == $1 }.count
         let longest = max(recorded.count, now.count)
         let (path, range) = APDUFields.field(at: common, of: common < recorded.count ? recorded : now)
         func part(_ octets: [UInt8]) -> String {
             guard range.lowerBound < octets.count else { return "nothing" }
+            if row.sealed.contains(where: { $0.overlaps(range) }) { return "<sealed \(range.count) bytes>" }
             let slice = octets[range.lowerBound..<min(range.upperBound, octets.count)]
             return slice.count > 16 ? "\(Hex.encode(slice.prefix(16)))..., \(slice.count) bytes" : Hex.encode(slice)
         }

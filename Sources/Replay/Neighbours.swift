@@ -17,6 +17,8 @@ struct Neighbours {
 
     var last: Divergence.Line? { lines.last { $0.mark != .returned }.map(text) }
 
+    var lastNumber: UInt64 { lines.last?.number ?? 0 }
+
     func line(_ packet: UInt64) -> String? { index(packet).map { lines[$0].what } }
 
     func before(_ packet: UInt64) -> Divergence.Line? {

@@ -61,7 +61,7 @@ extension RecordedSession {
 
         private func octets(of row: TraceRow) -> Octets {
             let sealed = SealedPlaces(row: row, secrets: secrets)
-            return Octets(octets: sealed.octets, unknown: sealed.unknown, frame: row.frame)
+            return Octets(octets: sealed.octets, unknown: sealed.unknown, sealed: sealed.places, frame: row.frame)
         }
 
         private mutating func exchange(_ row: TraceRow, reader: Int, isAPDU: Bool) {

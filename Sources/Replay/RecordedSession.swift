@@ -11,6 +11,8 @@ struct RecordedSession: Sendable {
         var octets: [UInt8]
         /// Places whose secret is missing: they match anything of that length.
         var unknown: [Range<Int>] = []
+        /// All sealed places: what stands there is never printed.
+        var sealed: [Range<Int>] = []
         var frame: Int
     }
 

@@ -91,6 +91,8 @@ public struct Divergence: Error, Sendable, CustomStringConvertible {
     /// How many exchanges were the same before it.
     public var sameBefore: Int
     public var exchanges: Int
+    /// The number of the recording's last line.
+    public var lastPacket: UInt64
     public var field: Field?
     /// The recording's lines before and after it.
     public var before: Line?

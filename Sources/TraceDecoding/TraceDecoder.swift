@@ -11,6 +11,7 @@ import TraceFile
 /// trace's own rows. It never fails; what it does not know stays bytes.
 public struct TraceDecoder: Sendable {
     private let secrets: SecretStore
+    private let showsSecrets: Bool
     private var interfaces: [TraceInterface]
     private var readers: [Int: ReaderState] = [:]
 
@@ -30,8 +31,10 @@ public struct TraceDecoder: Sendable {
         var opening: ChannelTracker.Opening
     }
 
-    public init(interfaces: [TraceInterface], secrets: SecretStore = SecretStore()) {
+    /// - Parameter showsSecrets: whether fields and opened messages hold octets that are sealed in the trace.
+    public init(interfaces: [TraceInterface], secrets: SecretStore = SecretStore(), showsSecrets: Bool = false) {
         self.interfaces = interfaces
+        self.showsSecrets = showsSecrets
         self.secrets = secrets
     }
 
@@ -95,7 +98,7 @@ public struct TraceDecoder: Sendable {
             )
             return
         }
-        decoded.fields = APDUFields.fields(of: command, sealed: places.unknown)
+        decoded.fields = APDUFields.fields(of: command, sealed: showsSecrets ? places.unknown : places.places)
         let isProtected = command.cla & 0xEC == 0x0C
         let opened = state.channel.push(command: command)
         decoded.opening = DecodedRow.Opening(opened.opening)
@@ -107,7 +110,7 @@ public struct TraceDecoder: Sendable {
             decoded.annotations.append(Annotation(code: "held", severity: .note, text: "the command's MAC held", path: "secureMessaging.command.mac"))
         }
         let meant = opened.command ?? command
-        if isProtected, let inner = opened.command { decoded.plain = inner.octets }
+        if isProtected, let inner = opened.command, showsSecrets || places.places.isEmpty { decoded.plain = inner.octets }
         decoded.summary = CommandName.summary(meant, isProtected: isProtected && opened.command == nil)
         if command.ins == 0x82, command.data?.count == 40 { decoded.summary = "EXTERNAL AUTHENTICATE, BAC" }
         if meant.ins == 0xB0, meant.p1 & 0x80 == 0, let ne = meant.ne, !isProtected || opened.command != nil {

@@ -36,6 +36,10 @@ public struct SummaryLine: Sendable, Equatable {
     var isExchange = false
     var read: ReadPlace?
 
+    /// The exchange numbers that the line stands for; those of a folded run follow each other.
+    public var numbers: ClosedRange<UInt64> { number...max(number, lastNumber) }
+    var lastNumber: UInt64 = 0
+
     /// The line as `show` prints it: number, time, milliseconds, mark, what, answer.
     public func text(withFrames: Bool = false) -> String {
         let seconds = SummaryLine.seconds(time)
@@ -250,6 +254,7 @@ public struct TraceSummary: Sendable {
             run.last = place
             run.total += place.length
             run.line.exchanges += 1
+            run.line.lastNumber = line.number
             run.line.duration = (run.line.duration ?? 0) + (line.duration ?? 0)
             run.line.answer = line.answer
             run.line.frames = run.line.frames.lowerBound...max(run.line.frames.lowerBound, line.frames.upperBound)
