@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CardCrypto
-import Foundation
+import FoundationEssentials
 public import TagTransport
 
 /// The terminal's side of Basic Access Control (ICAO 9303-11 4.3): a state machine that does no input or output.

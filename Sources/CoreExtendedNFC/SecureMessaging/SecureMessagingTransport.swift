@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-public import Foundation
+public import FoundationEssentials
 import Synchronization
 public import TagTransport
 
@@ -13,10 +13,14 @@ public final class SecureMessagingTransport: ISO7816TagTransporting {
     private let channel: Mutex<SecureMessaging>
     private let isT0: Bool
 
-    public init(over transport: any NFCTagTransport, _ secureMessaging: SecureMessaging) {
+    public convenience init(over transport: any NFCTagTransport, _ secureMessaging: SecureMessaging) {
+        self.init(over: transport, isT0: (transport as? any CardConnection)?.protocolName == "T=0", secureMessaging)
+    }
+
+    init(over transport: any NFCTagTransport, isT0: Bool, _ secureMessaging: SecureMessaging) {
         link = transport
         channel = Mutex(secureMessaging)
-        isT0 = (transport as? any CardConnection)?.protocolName == "T=0"
+        self.isT0 = isT0
     }
 
     public var identifier: Data { link.identifier }
