@@ -42,6 +42,19 @@ struct CardCommand: Sendable, Equatable {
 
     /// P1 and P2 as one number.
     var parameters: UInt16 { UInt16(p1) << 8 | UInt16(p2) }
+
+    /// Only the interindustry class, the basic channel, without secure messaging and chaining (ISO/IEC 7816-4 5.4.1).
+    ///
+    /// - Throws: `6E00`, `6884`, `6882`, `6881`.
+    func requirePlainClass() throws(StatusWord) {
+        switch cla {
+        case 0x00: return
+        case _ where cla & 0xE0 != 0: throw .classNotSupported
+        case _ where cla & 0x10 != 0: throw .chainingNotSupported
+        case _ where cla & 0x0C != 0: throw .secureMessagingNotSupported
+        default: throw .channelNotSupported
+        }
+    }
 }
 
 /// A card's answer before it is written: data field and status word.

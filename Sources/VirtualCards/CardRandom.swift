@@ -19,6 +19,12 @@ public struct CardRandom: Sendable {
         prefix = Array("tapdeck card random".utf8) + Array(use.utf8) + Self.octets(of: seed)
     }
 
+    /// Gives `first` before what the seed gives: the values of a published example.
+    init(first: [UInt8], seed: UInt64 = 0) {
+        self.init(seed: seed)
+        rest = first[...]
+    }
+
     /// The next `count` octets.
     public mutating func octets(_ count: Int) -> [UInt8] {
         var result: [UInt8] = []

@@ -65,7 +65,7 @@ public struct FileSystemCard: CardMachine {
     }
 
     private mutating func run(_ command: CardCommand) throws(StatusWord) -> CardReply {
-        try Self.requirePlainClass(command.cla)
+        try command.requirePlainClass()
         switch command.ins {
         case 0xA4: return try select(command)
         case 0xB0, 0xB1: return try readBinary(command)
@@ -78,17 +78,6 @@ public struct FileSystemCard: CardMachine {
         case 0xC0: return try getResponse(command)
         case 0xCA: return try getData(command)
         default: throw .instructionNotSupported
-        }
-    }
-
-    /// Only the basic channel, without secure messaging and chaining (ISO/IEC 7816-4 5.4.1).
-    static func requirePlainClass(_ cla: UInt8) throws(StatusWord) {
-        switch cla {
-        case 0x00: return
-        case _ where cla & 0xE0 != 0: throw .classNotSupported
-        case _ where cla & 0x10 != 0: throw .chainingNotSupported
-        case _ where cla & 0x0C != 0: throw .secureMessagingNotSupported
-        default: throw .channelNotSupported
         }
     }
 
