@@ -32,7 +32,7 @@ enum CardSource {
             let names = try await context.readers()
             let name = try ReaderChoice.choose(arguments.value("--reader"), among: names)
             try await waitForCard(in: name, context, arguments, terminal)
-            return try await PCSCTransport.connect(to: name, in: context)
+            return try await PCSCTransport.connect(context, to: name)
         } catch let error as TransportError {
             throw ReaderFailure.failure(error)
         }
