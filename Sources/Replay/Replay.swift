@@ -40,32 +40,49 @@ public struct Replay: Sendable {
         session = RecordedSession(trace, secrets: secrets)
     }
 
+    /// Why ``run()`` could not be tried; nil when it can.
+    public var readiness: Blocked? {
+        if case .failure(let blocked) = plan() { return blocked }
+        return nil
+    }
+
     /// Replays the first call that a flow of the table made, with its recorded arguments.
     public func run() async -> ReplayReport {
-        guard let call = session.flowCall, let name = call.row.flow else {
-            let text = "it holds no call of a flow, so nothing here can be run again"
-            let own = session.calls.first { $0.row.parent == nil }
-            return report(
-                .blocked(
-                    own.map { Blocked(reason: .callFromCode($0.row.function), text: "its call was made by a program's own code: \($0.row.function)") }
-                        ?? Blocked(reason: .noCall, text: text)
-                )
-            )
-        }
-        guard let flow = FlowTable.named(name) else {
-            return report(.blocked(Blocked(reason: .unknownFlow(name), text: "its flow is \(name), which this version does not have")))
-        }
-        if let draw = session.missingDraws(of: call).first {
-            return report(.blocked(Blocked(reason: .entropy(draw.label), text: "the random bytes of this session are not here")))
-        }
-        if let argument = call.missingArguments.first {
-            let name = argument.split(separator: ":").last.map(String.init) ?? argument
-            return report(.blocked(Blocked(reason: .argument(name), text: "\(name) of this session is not here")))
+        let call: RecordedSession.Call
+        let flow: AnyFlow
+        switch plan() {
+        case .failure(let blocked): return report(.blocked(blocked))
+        case .success(let plan): (call, flow) = plan
         }
         let arguments = JSONValue.object(call.arguments).text
         return await play(call) { transport in
-            try await flow.run(argumentsJSON: arguments, over: transport) { _ in }
+            // Time does not pass in a replay.
+            try await FlowClock.$sleep.withValue({ _ in }) {
+                try await flow.run(argumentsJSON: arguments, over: transport) { _ in }
+            }
         }
+    }
+
+    /// The call to run again and its flow, when everything that they want is at hand.
+    private func plan() -> Result<(RecordedSession.Call, AnyFlow), Blocked> {
+        guard let call = session.flowCall, let name = call.row.flow else {
+            guard let own = session.calls.first(where: { $0.row.parent == nil }) else {
+                return .failure(Blocked(reason: .noCall, text: "it holds no call of a flow, so nothing in it can be run again"))
+            }
+            let text = "its call was made by a program's own code: \(own.row.function)"
+            return .failure(Blocked(reason: .callFromCode(own.row.function), text: text))
+        }
+        guard let flow = FlowTable.named(name) else {
+            return .failure(Blocked(reason: .unknownFlow(name), text: "its flow is \(name), which this version does not have"))
+        }
+        if let draw = session.missingDraws(of: call).first {
+            return .failure(Blocked(reason: .entropy(draw.label), text: "the random bytes of this session are not here"))
+        }
+        if let argument = call.missingArguments.first {
+            let name = argument.split(separator: ":").last.map(String.init) ?? argument
+            return .failure(Blocked(reason: .argument(name), text: "\(name) of this session is not here"))
+        }
+        return .success((call, flow))
     }
 
     /// Replays `operation` over the recorded card and returns what it returns.
@@ -84,7 +101,7 @@ public struct Replay: Sendable {
             do {
                 let result = try await operation(transport)
                 outcome.set(.success(result))
-                return (result as? any Encodable).flatMap(CanonicalJSON.text)
+                return (result as? any Encodable).flatMap { try? CanonicalJSON.encode($0) }
             } catch {
                 outcome.set(.failure(error))
                 throw error
@@ -146,14 +163,4 @@ private final class Outcome<Value: Sendable>: @unchecked Sendable {
     private(set) var value: Result<Value, any Error>?
 
     func set(_ value: Result<Value, any Error>) { self.value = value }
-}
-
-/// JSON with sorted keys and no nil: equal values give equal text.
-enum CanonicalJSON {
-    static func text(_ value: any Encodable) -> String? {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(value) else { return nil }
-        return String(decoding: data, as: UTF8.self)
-    }
 }

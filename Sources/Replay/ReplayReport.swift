@@ -81,6 +81,12 @@ public struct Divergence: Error, Sendable, CustomStringConvertible {
         public var number: UInt64
         public var what: String
         public var answer: String
+
+        public init(number: UInt64, what: String, answer: String) {
+            self.number = number
+            self.what = what
+            self.answer = answer
+        }
     }
 
     public var kind: Kind

@@ -84,8 +84,14 @@ public enum APDUFields {
 }
 
 extension APDUFields {
+    /// `6A82 not found`.
+    public static func status(_ word: UInt16) -> String { StatusWord.text(word) }
+
+    /// The name of an interindustry instruction: `READ BINARY`.
+    public static func instruction(_ ins: UInt8) -> String { CommandName.instruction(cla: 0, ins: ins) }
+
     /// What a command is called, on one line; its length for octets that are no command.
-    public static func name(of octets: [UInt8]) -> String {
+    public static func name(of octets: some Collection<UInt8>) -> String {
         guard let command = try? CommandAPDU(bytes: octets) else { return "\(octets.count) bytes that are no command" }
         return CommandName.summary(command, isProtected: command.cla & 0xEC == 0x0C)
     }

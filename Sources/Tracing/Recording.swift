@@ -72,7 +72,7 @@ public final class Recording: Sendable {
     ) async throws -> Result {
         try await call(flow: nil, function: function, arguments: [:], secret: [], port: nil, isolation: isolation) {
             let result = try await operation()
-            return (result, (result as? any Encodable).flatMap(CanonicalJSON.text))
+            return (result, (result as? any Encodable).flatMap { try? CanonicalJSON.encode($0) })
         }
     }
 
@@ -91,7 +91,9 @@ public final class Recording: Sendable {
             throw RecordingError.argumentsAreNoObject
         }
         arguments["transport"] = .omitted("transport")
-        let secret = flow.secretArguments(ofJSON: argumentsJSON)
+        let secret = APDUFlow.$isSecretCommand.withValue({ SealTable.isSecret(command: $0) }) {
+            flow.secretArguments(ofJSON: argumentsJSON)
+        }
         let recorder = recorder
         let port = (wrapped as? RecordingTransport)?.port
         return try await call(flow: flow.name, function: flow.function, arguments: arguments, secret: secret, port: port) {
@@ -175,14 +177,4 @@ public enum RecordingError: Error, Sendable, CustomStringConvertible {
     case argumentsAreNoObject
 
     public var description: String { "the flow's arguments are no JSON object" }
-}
-
-/// JSON with sorted keys and no nil: equal values give equal text.
-enum CanonicalJSON {
-    static func text(_ value: any Encodable) -> String? {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(value) else { return nil }
-        return String(decoding: data, as: UTF8.self)
-    }
 }

@@ -2,6 +2,7 @@
 
 import Flows
 import Octets
+import TagTransport
 import TraceDecoding
 import TraceFile
 
@@ -40,7 +41,7 @@ enum FlowOutcome {
         let answers = value["answers"]?.arrayValue ?? value.arrayValue ?? []
         return zip(script.commands, answers).map { command, answer in
             let octets = (answer.stringValue).flatMap { try? Hex.decode($0) } ?? []
-            return "\(pad(APDUFields.name(of: command), 42)) \(shown(octets))"
+            return "\(pad(APDUFields.name(of: command.octets), 42)) \(shown(octets))"
         }
     }
 

@@ -9,6 +9,7 @@ enum Tapdeck {
     static func main() async {
         // A reader of our output that goes away must not end a recording half way.
         signal(SIGPIPE, SIG_IGN)
+        Interruption.watch()
         exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
     }
 
@@ -42,9 +43,8 @@ enum Tapdeck {
                 HelpText.text(for: verb).forEach(terminal.result)
                 return .fine
             }
-            let arguments = try Arguments(rest, options: verb.allOptions)
-            terminal.isQuiet = arguments.has("--quiet")
-            return try await verb.run(arguments, terminal)
+            terminal.isQuiet = rest.prefix { $0 != "--" }.contains("--quiet")
+            return try await verb.run(words: rest, terminal)
         } catch let failure as Failure {
             terminal.error(failure.lines)
             return failure.status

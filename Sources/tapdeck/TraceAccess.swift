@@ -9,7 +9,7 @@ enum TraceAccess {
     /// The secrets for a trace: those that `--secrets` names; else those inside it or beside it.
     static func secrets(
         for path: String, session: String?, embedded: [SecretRecord]?, _ arguments: Arguments
-    ) throws -> (store: SecretStore, place: SecretsPlace) {
+    ) throws -> (store: SecretStore, whereFound: SecretsPlace) {
         do {
             let found = try SecretStore.load(forTrace: path, session: session, embedded: embedded)
             guard let given = arguments.value("--secrets") else { return found }

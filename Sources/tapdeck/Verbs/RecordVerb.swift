@@ -2,6 +2,7 @@
 
 import CoreExtendedNFC
 import Flows
+import PCSC
 import Synchronization
 import TagTransport
 import TraceDecoding
@@ -83,7 +84,7 @@ enum PassportOptions {
         guard !names.isEmpty else { throw Failure.usage("--dg names no file") }
         return JSONValue.object([
             "mrzKey": .string(key), "dataGroups": .array(names.map { .string($0) }), "performActiveAuth": .bool(false),
-            "trustAnchorsDER": .array([]),
+            "trustAnchors": .array([]),
         ]).text
     }
 }
@@ -106,7 +107,13 @@ struct RecordSession: Sendable {
         do {
             outcome = try await Interruption.cancelling {
                 try await PassportProgress.$observer.withValue({ stages.show($0) }) {
-                    try await recording.run(flow: flow, argumentsJSON: argumentsJSON, over: transport)
+                    // The card is nobody else's for the length of the flow.
+                    guard let reader = transport as? PCSCTransport else {
+                        return try await recording.run(flow: flow, argumentsJSON: argumentsJSON, over: transport)
+                    }
+                    return try await reader.withTransaction {
+                        try await recording.run(flow: flow, argumentsJSON: argumentsJSON, over: reader)
+                    }
                 }
             }
         } catch {
@@ -115,7 +122,7 @@ struct RecordSession: Sendable {
         let elapsed = ContinuousClock.now - start
         var writeError: TraceFileError?
         do { try recording.close() } catch { writeError = error }
-        if let transport = transport as? any CardConnection { await Disconnecting.leave(transport) }
+        if let reader = transport as? PCSCTransport { try? await reader.card.disconnect() }
 
         if failure == nil { FlowOutcome.lines(flow.name, outcome, argumentsJSON: argumentsJSON, isJSON: arguments.wantsJSON).forEach(terminal.result) }
         closing(recording.summary, elapsed, failure)
@@ -124,16 +131,16 @@ struct RecordSession: Sendable {
             return .outside
         }
         if Interruption.wasAsked { return .interrupted }
-        return failure.map { $0.isOutside ? .outside : .notSo } ?? .fine
+        return failure.flatMap { ExitStatus(rawValue: $0.exitStatus) } ?? .fine
     }
 
     /// Size, what went wrong first, and the next command.
     private func closing(_ summary: RecordingSummary, _ elapsed: Duration, _ failure: FlowFailure?) {
         let nanoseconds = UInt64(clamping: elapsed.components.seconds) &* 1_000_000_000 &+ UInt64(clamping: elapsed.components.attoseconds / 1_000_000_000)
         if let failure {
-            terminal.error(["\(failure.side): \(failure.detail.isEmpty ? failure.case : failure.detail)"])
+            terminal.error(["\(failure.blame.rawValue): \(failure.detail.isEmpty ? failure.case : failure.detail)"])
             if let refusal = summary.lastRefusal {
-                terminal.note("last refusal: exchange \(refusal.exchange), card answered \(APDUText.status(refusal.status)) to \(APDUText.instruction(refusal.instruction))")
+                terminal.note("last refusal: exchange \(refusal.exchange), card answered \(APDUFields.status(refusal.status)) to \(APDUFields.instruction(refusal.instruction))")
             }
         }
         let exchanges = "\(grouped(summary.exchanges)) exchange\(summary.exchanges == 1 ? "" : "s")"
@@ -142,13 +149,6 @@ struct RecordSession: Sendable {
             terminal.note(placement == .beside ? "both files hold one person's document: share neither" : "this file holds one person's document: do not share it")
         }
         terminal.note("  tapdeck show \(path)")
-    }
-}
-
-/// Leaves a reader as it was found.
-private enum Disconnecting {
-    static func leave(_ transport: any CardConnection) async {
-        if let reader = transport as? PCSCHolding { await reader.leave() }
     }
 }
 
