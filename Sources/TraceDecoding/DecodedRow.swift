@@ -30,6 +30,8 @@ public struct DecodedRow: Sendable {
     public var message = ""
     /// The row on one line. For a response it is what the answer says.
     public var summary = ""
+    /// For a row that is no exchange: what stands in the answer column beside it.
+    var answer = ""
     public var fields: [DecodedField] = []
     public var annotations: [Annotation] = []
     public var sessions: [(name: String, state: String)] = []

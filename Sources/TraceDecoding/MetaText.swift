@@ -114,7 +114,7 @@ enum MetaText {
         decoded.message = "return"
         if row.ok {
             let result = secrets.value(named: "call:\(row.call):result").flatMap { try? JSONValue.parse($0) }
-            decoded.summary = "returned" + (result.flatMap(readGroups).map { ": read \($0)" } ?? "")
+            decoded.summary = result.flatMap(readGroups).map { "read \($0)" } ?? "returned"
         } else {
             decoded.summary = "threw \(row.case ?? "an error")"
         }

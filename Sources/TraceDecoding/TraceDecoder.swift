@@ -14,6 +14,8 @@ public struct TraceDecoder: Sendable {
     private let showsSecrets: Bool
     private var interfaces: [TraceInterface]
     private var readers: [Int: ReaderState] = [:]
+    /// The functions' base names by the calls' numbers.
+    private var calls: [Int: String] = [:]
 
     /// What is known of one reader's card.
     private struct ReaderState: Sendable {
@@ -208,6 +210,7 @@ public struct TraceDecoder: Sendable {
         MetaText.describe(meta, &decoded, secrets: secrets)
         switch meta {
         case .reader(let event) where event.name != "control":
+            if event.name == "connect" { decoded.answer = way(of: decoded.row.interface) }
             readers[reader]?.channel.reset()
             readers[reader]?.file.reset()
         case .error: readers[reader]?.pending = nil
@@ -215,13 +218,27 @@ public struct TraceDecoder: Sendable {
         }
     }
 
-    private func metaRow(_ decoded: inout DecodedRow) {
+    /// How the card is spoken to: what stands in brackets behind the reader's name, `T=1`.
+    private func way(of interface: Int) -> String {
+        guard interfaces.indices.contains(interface), let reader = interfaces[interface].kind.readerNumber,
+            let description = interfaces.first(where: { $0.kind == .apdu(reader) })?.description, description.hasSuffix(")"),
+            let bracket = description.lastIndex(of: "(")
+        else { return "" }
+        return String(description[description.index(after: bracket)...].dropLast())
+    }
+
+    private mutating func metaRow(_ decoded: inout DecodedRow) {
         guard let meta = MetaRow(body: decoded.row.body) else {
             decoded.kind = .event
             decoded.summary = "\(decoded.row.body.count) bytes that are no row of ours"
             return
         }
         MetaText.describe(meta, &decoded, secrets: secrets)
+        switch meta {
+        case .call(let row): calls[row.id] = MetaText.baseName(row.function)
+        case .return(let row): decoded.summary = "\(calls[row.call] ?? "call \(row.call)"): \(decoded.summary)"
+        default: break
+        }
     }
 }
 

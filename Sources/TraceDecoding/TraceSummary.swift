@@ -197,7 +197,7 @@ public struct TraceSummary: Sendable {
         case .response: line.answer = row.summary
         case .reader:
             line.mark = .reader
-            if row.message == "connect" { line.answer = "" }
+            line.answer = row.answer
         case .call:
             line.mark = .call
             if case .call(let call)? = row.meta { line.answer = MetaText.sealedArguments(call) }

@@ -21,6 +21,9 @@ public import TraceFile
 /// Every row is on disk when the call that caused it returns: a program that is killed leaves all but the row being
 /// written. Recording changes nothing that passes; when the file cannot be written the program goes on, and ``failure`` says why.
 public final class Recording: Sendable {
+    /// Who writes traces, as their header says.
+    public static let application = "tapdeck 1.0"
+
     let recorder: TraceRecorder
     /// The trace's path.
     public let path: String
@@ -31,7 +34,7 @@ public final class Recording: Sendable {
     /// - Throws: `TraceFileError`; `exists` when a file is there and is not to be replaced.
     public convenience init(to path: String, secrets: SecretsPlacement = .beside, replacing: Bool = false) throws(TraceFileError) {
         try self.init(
-            to: path, secrets: secrets, replacing: replacing, application: "tapdeck", session: nil, now: TraceRecorder.steadyClock()
+            to: path, secrets: secrets, replacing: replacing, application: Recording.application, session: nil, now: TraceRecorder.steadyClock()
         )
     }
 
@@ -167,7 +170,8 @@ public final class Recording: Sendable {
         func text<Field>(_ field: Field) -> String {
             withUnsafeBytes(of: field) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
         }
-        return (text(name.machine), "\(text(name.sysname)) \(text(name.release))")
+        // The machine's kind only: its name and release would say whose it is.
+        return (text(name.machine), text(name.sysname))
     }
 }
 

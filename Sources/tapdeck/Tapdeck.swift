@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Tracing
 
 @main
 enum Tapdeck {
-    static let version = "1.0"
-
     static func main() async {
         // A reader of our output that goes away must not end a recording half way.
         signal(SIGPIPE, SIG_IGN)
@@ -23,7 +22,7 @@ enum Tapdeck {
             }
             switch first {
             case "--version":
-                terminal.result("tapdeck \(version)")
+                terminal.result(Recording.application)
                 return .fine
             case "--help", "-h", "help":
                 if words.count > 1, let verb = HelpText.verbs.first(where: { $0.name == words[1] }) {
