@@ -120,11 +120,13 @@ extension SecretStore {
             if count == 0 { break }
             octets += piece[..<count]
             guard octets.count <= textLimit else {
-                throw TraceFileError(.tooLarge, path: path, detail: "a text of secrets has at most \(grouped(UInt64(textLimit))) bytes")
+                throw TraceFileError(
+                    .tooLarge, path: path, detail: "a text of secrets has at most \(grouped(UInt64(textLimit))) bytes")
             }
         }
         if let place = octets.firstIndex(where: { $0 == 0 }) {
-            throw TraceFileError(.notACapture(firstBytes: [UInt8](octets.prefix(4)), guess: nil), path: path, detail: "byte \(place) is no text")
+            throw TraceFileError(
+                .notACapture(firstBytes: [UInt8](octets.prefix(4)), guess: nil), path: path, detail: "byte \(place) is no text")
         }
         return String(decoding: octets, as: UTF8.self)
     }

@@ -38,7 +38,9 @@ public struct TraceDamage: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// `cut short in block 218, at byte 18,204: the block says 96 bytes, 41 are there`.
-    public var description: String { "\(verdict) in block \(grouped(UInt64(clamping: block))), at byte \(grouped(offset)): \(detail)" }
+    public var description: String {
+        "\(verdict) in block \(grouped(UInt64(clamping: block))), at byte \(grouped(offset)): \(detail)"
+    }
 
     private var verdict: String {
         switch kind {
