@@ -59,11 +59,15 @@ struct BlockFields {
         case Pcapng.enhancedPacket:
             guard let captured = u32(20).map(Int.init) else { return nil }
             options = 28 + captured + Pcapng.padding(captured)
-            if options + 4 > said { return "its packet of \(grouped(UInt64(captured))) bytes does not fit its \(grouped(UInt64(said)))" }
+            if options + 4 > said {
+                return "its packet of \(grouped(UInt64(captured))) bytes does not fit its \(grouped(UInt64(said)))"
+            }
         case Pcapng.secrets:
             guard let length = u32(12).map(Int.init) else { return nil }
             options = 20 + length - 4 + Pcapng.padding(length)
-            if options + 4 > said { return "its secrets of \(grouped(UInt64(length))) bytes do not fit its \(grouped(UInt64(said)))" }
+            if options + 4 > said {
+                return "its secrets of \(grouped(UInt64(length))) bytes do not fit its \(grouped(UInt64(said)))"
+            }
         default: return nil
         }
         return contradiction(options: options, said: said)
@@ -74,7 +78,8 @@ struct BlockFields {
         while place < said - 4 {
             guard let code = u16(place), let length = u16(place + 2).map(Int.init) else { return nil }
             if code == Pcapng.Option.end {
-                return place + 8 == said ? nil : "it ends after \(grouped(UInt64(place + 8))) bytes and says \(grouped(UInt64(said)))"
+                return place + 8 == said
+                    ? nil : "it ends after \(grouped(UInt64(place + 8))) bytes and says \(grouped(UInt64(said)))"
             }
             place += 4 + length + Pcapng.padding(length)
         }
@@ -94,7 +99,7 @@ struct TimeScale {
         var value = UInt128(stamp)
         let exponent = Int(resolution & 0x7F)
         if resolution & 0x80 != 0 {
-            value = value * 1_000_000_000 >> UInt128(exponent)
+            value = (value * 1_000_000_000) >> UInt128(exponent)
         } else if exponent <= 9 {
             value *= UInt128(Self.powers[9 - exponent])
         } else if exponent - 9 < Self.powers.count {

@@ -121,7 +121,8 @@ struct BlockReader {
     private func checkTrailer(_ trailer: UInt32, _ length: Int) throws(Fault) {
         guard Int(trailer) == length else {
             throw Fault(
-                "it says \(grouped(UInt64(length))) bytes at its start and \(grouped(UInt64(trailer))) at its end", said: UInt64(length)
+                "it says \(grouped(UInt64(length))) bytes at its start and \(grouped(UInt64(trailer))) at its end",
+                said: UInt64(length)
             )
         }
     }
@@ -200,7 +201,8 @@ struct BlockReader {
 
     private func cut(said: UInt64?, present: UInt64) -> Fault {
         switch failure {
-        case .unreadable(let number): return Fault(systemText(number), kind: .unreadable(errno: number), said: said, present: present)
+        case .unreadable(let number):
+            return Fault(systemText(number), kind: .unreadable(errno: number), said: said, present: present)
         case .badCompression(let text): return Fault(text, said: said, present: present)
         case nil: break
         }

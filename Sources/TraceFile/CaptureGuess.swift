@@ -8,7 +8,8 @@ enum CaptureGuess {
         if head.isEmpty {
             switch failure {
             case .unreadable(let number): return TraceFileError(.cannotRead(errno: number), path: path)
-            case .badCompression: return TraceFileError(.notACapture(firstBytes: [0x1F, 0x8B], guess: "damaged gzip"), path: path)
+            case .badCompression:
+                return TraceFileError(.notACapture(firstBytes: [0x1F, 0x8B], guess: "damaged gzip"), path: path)
             case nil: return TraceFileError(.empty, path: path)
             }
         }
@@ -22,7 +23,9 @@ enum CaptureGuess {
         return head.allSatisfy(isText) ? "text" : nil
     }
 
-    private static func isText(_ octet: UInt8) -> Bool { (0x20...0x7E).contains(octet) || octet == 0x0A || octet == 0x0D || octet == 0x09 }
+    private static func isText(_ octet: UInt8) -> Bool {
+        (0x20...0x7E).contains(octet) || octet == 0x0A || octet == 0x0D || octet == 0x09
+    }
 
     private static let known: [([UInt8], String)] = [
         ([0xD4, 0xC3, 0xB2, 0xA1], "classic pcap"),

@@ -192,7 +192,8 @@ extension MetaRow {
             (
                 "transport",
                 [
-                    ("id", .integer(Int64(row.id))), ("kind", .string(row.kind.rawValue)), ("identifier", row.identifier.map(hex)),
+                    ("id", .integer(Int64(row.id))), ("kind", .string(row.kind.rawValue)),
+                    ("identifier", row.identifier.map(hex)),
                     ("initialAID", row.initialAID.map(hex)), ("systemCode", row.systemCode.map(hex)),
                     ("icManufacturerCode", row.icManufacturerCode.map(number)), ("atr", row.atr.map(hex)),
                 ], row.extra
@@ -210,24 +211,31 @@ extension MetaRow {
             (
                 "entropy",
                 [
-                    ("call", number(row.call)), ("label", string(row.label)), ("index", number(row.index)), ("length", number(row.length)),
+                    ("call", number(row.call)), ("label", string(row.label)), ("index", number(row.index)),
+                    ("length", number(row.length)),
                 ], row.extra
             )
         case .clock(let row):
-            ("clock", [("call", number(row.call)), ("kind", string(row.kind.rawValue)), ("ns", string("\(row.nanoseconds)"))], row.extra)
+            (
+                "clock", [("call", number(row.call)), ("kind", string(row.kind.rawValue)), ("ns", string("\(row.nanoseconds)"))],
+                row.extra
+            )
         case .state(let row):
             (
                 "state",
                 [
-                    ("call", row.call.map(number)), ("machine", string(row.machine)), ("from", string(row.from)), ("to", string(row.to)),
+                    ("call", row.call.map(number)), ("machine", string(row.machine)), ("from", string(row.from)),
+                    ("to", string(row.to)),
                 ], row.extra
             )
-        case .event(let row): ("event", [("call", row.call.map(number)), ("name", string(row.name)), ("detail", row.detail)], row.extra)
+        case .event(let row):
+            ("event", [("call", row.call.map(number)), ("name", string(row.name)), ("detail", row.detail)], row.extra)
         case .error(let row):
             (
                 "error",
                 [
-                    ("after", row.after.map { .integer(Int64(clamping: $0)) }), ("domain", string(row.domain)), ("case", string(row.case)),
+                    ("after", row.after.map { .integer(Int64(clamping: $0)) }), ("domain", string(row.domain)),
+                    ("case", string(row.case)),
                     ("code", row.code.map(string)),
                 ], row.extra
             )
@@ -235,7 +243,8 @@ extension MetaRow {
             (
                 "return",
                 [
-                    ("call", number(row.call)), ("ok", .bool(row.ok)), ("domain", row.domain.map(string)), ("case", row.case.map(string)),
+                    ("call", number(row.call)), ("ok", .bool(row.ok)), ("domain", row.domain.map(string)),
+                    ("case", row.case.map(string)),
                 ], row.extra
             )
         case .reader(let row):
@@ -243,7 +252,8 @@ extension MetaRow {
                 "reader",
                 [
                     ("name", string(row.name)), ("code", row.code.map(string)), ("control", row.control.map(number)),
-                    ("in", row.input.map { sealable($0, hex) }), ("out", row.output.map { sealable($0, hex) }), ("atr", row.atr.map(hex)),
+                    ("in", row.input.map { sealable($0, hex) }), ("out", row.output.map { sealable($0, hex) }),
+                    ("atr", row.atr.map(hex)),
                 ], row.extra
             )
         case .mark(let row): ("mark", [("text", string(row.text))], row.extra)

@@ -196,7 +196,8 @@ public enum MetaRow: Sendable, Equatable {
         public var extra: [String: JSONValue] = [:]
 
         public init(
-            name: String, code: String? = nil, control: Int? = nil, input: Sealable<[UInt8]>? = nil, output: Sealable<[UInt8]>? = nil,
+            name: String, code: String? = nil, control: Int? = nil, input: Sealable<[UInt8]>? = nil,
+            output: Sealable<[UInt8]>? = nil,
             atr: [UInt8]? = nil
         ) {
             self.name = name

@@ -45,6 +45,26 @@ final class OctetSource {
         return try gunzip.read(into: space) { (raw) throws(Failure) in try self.readRaw(into: raw) }
     }
 
+    /// Everything that is left, when it is at most `limit` octets.
+    func readAll(limit: Int) throws(TraceFileError) -> [UInt8] {
+        var octets: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 64 * 1024)
+        while true {
+            let result = piece.withUnsafeMutableBytes { bytes -> Result<Int, Failure> in
+                do throws(Failure) { return .success(try read(into: bytes)) } catch { return .failure(error) }
+            }
+            switch result {
+            case .success(0): return octets
+            case .success(let count): octets += piece[..<count]
+            case .failure(.unreadable(let number)): throw TraceFileError(.cannotRead(errno: number), path: path)
+            case .failure(.badCompression(let text)): throw TraceFileError(.cannotRead(errno: EIO), path: path, detail: text)
+            }
+            guard octets.count <= limit else {
+                throw TraceFileError(.tooLarge, path: path, detail: "more than \(grouped(UInt64(limit))) bytes")
+            }
+        }
+    }
+
     private func readRaw(into space: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
         guard let base = space.baseAddress, space.count > 0 else { return 0 }
         while true {

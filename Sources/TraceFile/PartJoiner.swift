@@ -75,14 +75,17 @@ struct PartJoiner {
         var body: [UInt8] = []
         body.reserveCapacity(held.reduce(0) { $0 + $1.bodyRange.count })
         for part in held { body += part.body }
-        var packet = PacketBlock(time: first.time, interface: first.interface, direction: first.direction, packetID: first.packetID)
+        var packet = PacketBlock(
+            time: first.time, interface: first.interface, direction: first.direction, packetID: first.packetID)
         packet.tags = (mark.dissector, mark.protocolText)
         var block = BlockBuilder()
         block.packet(packet, body[...], first.comments)
         let fields = BlockFields(octets: block.octets[...], isBigEndian: false)
-        guard let found = try? PacketFields(Pcapng.enhancedPacket, fields), let tags = ExportedPDUTags(fields, found.packet) else { return first }
+        guard let found = try? PacketFields(Pcapng.enhancedPacket, fields), let tags = ExportedPDUTags(fields, found.packet)
+        else { return first }
         return RowView(
-            frame: first.frame, time: first.time, interface: first.interface, direction: first.direction, packetID: first.packetID,
+            frame: first.frame, time: first.time, interface: first.interface, direction: first.direction,
+            packetID: first.packetID,
             hasComments: first.hasComments, fields: fields, bodyRange: tags.body, dissectorRange: tags.dissector,
             protocolRange: tags.protocolText, options: found.options
         )

@@ -63,7 +63,8 @@ public struct RowView: Sendable {
     var detached: RowView {
         RowView(
             frame: frame, time: time, interface: interface, direction: direction, packetID: packetID, hasComments: hasComments,
-            fields: BlockFields(octets: ArraySlice([UInt8](fields.octets)), isBigEndian: fields.isBigEndian), bodyRange: bodyRange,
+            fields: BlockFields(octets: ArraySlice([UInt8](fields.octets)), isBigEndian: fields.isBigEndian),
+            bodyRange: bodyRange,
             dissectorRange: dissectorRange, protocolRange: protocolRange, options: options
         )
     }

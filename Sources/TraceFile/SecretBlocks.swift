@@ -102,7 +102,8 @@ public struct SecretsWriter: ~Copyable {
     /// Creates the file with mode 0600.
     ///
     /// - Throws: ``TraceFileError``: `exists` for a file that is there unless `replacing`.
-    public init(creating path: String, session: String, application: String = "", replacing: Bool = false) throws(TraceFileError) {
+    public init(creating path: String, session: String, application: String = "", replacing: Bool = false) throws(TraceFileError)
+    {
         try self.init(BlockFile(creating: path, replacing: replacing), session: session, application: application)
     }
 

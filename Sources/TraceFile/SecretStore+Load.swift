@@ -109,22 +109,10 @@ extension SecretStore {
     }
 
     private static func text(of path: String) throws(TraceFileError) -> String {
-        let source = try OctetSource(path: path)
-        var octets: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 4096)
-        while true {
-            let result = piece.withUnsafeMutableBytes { bytes -> Result<Int, OctetSource.Failure> in
-                do throws(OctetSource.Failure) { return .success(try source.read(into: bytes)) } catch { return .failure(error) }
-            }
-            guard case .success(let count) = result else { throw TraceFileError(.cannotRead(errno: EIO), path: path) }
-            if count == 0 { break }
-            octets += piece[..<count]
-            guard octets.count <= textLimit else {
-                throw TraceFileError(.tooLarge, path: path, detail: "a text of secrets has at most \(grouped(UInt64(textLimit))) bytes")
-            }
-        }
+        let octets = try OctetSource(path: path).readAll(limit: textLimit)
         if let place = octets.firstIndex(where: { $0 == 0 }) {
-            throw TraceFileError(.notACapture(firstBytes: [UInt8](octets.prefix(4)), guess: nil), path: path, detail: "byte \(place) is no text")
+            throw TraceFileError(
+                .notACapture(firstBytes: [UInt8](octets.prefix(4)), guess: nil), path: path, detail: "byte \(place) is no text")
         }
         return String(decoding: octets, as: UTF8.self)
     }

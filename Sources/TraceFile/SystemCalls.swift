@@ -17,8 +17,10 @@ func openError(_ path: String, _ number: Int32, _ verb: String) -> TraceFileErro
     case ENOENT, ENOTDIR: TraceFileError(.notFound, path: path)
     case EACCES, EPERM, EROFS: TraceFileError(.noPermission, path: path, detail: verb)
     case EISDIR: TraceFileError(.isDirectory, path: path)
-    default: verb == "read" ? TraceFileError(.cannotRead(errno: number), path: path)
-        : TraceFileError(.cannotWrite(errno: number, bytes: 0, rows: 0), path: path)
+    default:
+        verb == "read"
+            ? TraceFileError(.cannotRead(errno: number), path: path)
+            : TraceFileError(.cannotWrite(errno: number, bytes: 0, rows: 0), path: path)
     }
 }
 

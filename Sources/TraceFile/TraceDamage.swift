@@ -24,9 +24,12 @@ public struct TraceDamage: Sendable, Equatable, CustomStringConvertible {
     public var rows: Int
     /// What is wrong, for people.
     public var detail: String
+    /// What the file is made of: `block`, in an imported file `record`.
+    public var unit: String
 
     public init(
-        kind: Kind, block: Int, offset: UInt64, said: UInt64? = nil, present: UInt64? = nil, rows: Int, detail: String
+        kind: Kind, block: Int, offset: UInt64, said: UInt64? = nil, present: UInt64? = nil, rows: Int, detail: String,
+        unit: String = "block"
     ) {
         self.kind = kind
         self.block = block
@@ -35,10 +38,13 @@ public struct TraceDamage: Sendable, Equatable, CustomStringConvertible {
         self.present = present
         self.rows = rows
         self.detail = detail
+        self.unit = unit
     }
 
     /// `cut short in block 218, at byte 18,204: the block says 96 bytes, 41 are there`.
-    public var description: String { "\(verdict) in block \(grouped(UInt64(clamping: block))), at byte \(grouped(offset)): \(detail)" }
+    public var description: String {
+        "\(verdict) in \(unit) \(grouped(UInt64(clamping: block))), at byte \(grouped(offset)): \(detail)"
+    }
 
     private var verdict: String {
         switch kind {

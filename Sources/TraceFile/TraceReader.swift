@@ -126,7 +126,8 @@ public struct TraceReader: ~Copyable {
 
     private static func isWanted(_ type: UInt32) -> Bool {
         switch type {
-        case Pcapng.sectionHeader, Pcapng.interface, Pcapng.oldPacket, Pcapng.simplePacket, Pcapng.enhancedPacket, Pcapng.secrets: true
+        case Pcapng.sectionHeader, Pcapng.interface, Pcapng.oldPacket, Pcapng.simplePacket, Pcapng.enhancedPacket, Pcapng.secrets:
+            true
         default: false
         }
     }
@@ -151,14 +152,16 @@ public struct TraceReader: ~Copyable {
         let index = sectionBase + packet.interface
         guard index < interfaces.count else {
             let known = interfaces.count - sectionBase
-            throw BlockReader.Fault("its interface is \(grouped(UInt64(packet.interface))), \(grouped(UInt64(known))) are declared")
+            throw BlockReader.Fault(
+                "its interface is \(grouped(UInt64(packet.interface))), \(grouped(UInt64(known))) are declared")
         }
         frameCount += 1
         rowCount += 1
         let tags = interfaces[index].linkType == Pcapng.exportedPDU ? ExportedPDUTags(fields, packet.packet) : nil
         return RowView(
             frame: frameCount, time: packet.stamp.map { scales[index].nanoseconds($0) } ?? 0, interface: index,
-            direction: packet.direction ?? tags?.direction, packetID: packet.packetID, hasComments: packet.hasComments, fields: fields,
+            direction: packet.direction ?? tags?.direction, packetID: packet.packetID, hasComments: packet.hasComments,
+            fields: fields,
             bodyRange: tags?.body ?? packet.packet, dissectorRange: tags?.dissector ?? 0..<0,
             protocolRange: tags?.protocolText ?? 0..<0, options: packet.options
         )
@@ -213,7 +216,8 @@ public struct TraceReader: ~Copyable {
             throw BlockReader.Fault("a secrets block of \(fields.count) bytes is too short")
         }
         guard length <= fields.count - 20 else {
-            throw BlockReader.Fault("its secrets say \(grouped(UInt64(length))) bytes, \(grouped(UInt64(fields.count - 20))) are there")
+            throw BlockReader.Fault(
+                "its secrets say \(grouped(UInt64(length))) bytes, \(grouped(UInt64(fields.count - 20))) are there")
         }
         guard let kind = SecretKind(rawValue: type) else { return nil }
         do {
@@ -234,7 +238,8 @@ public struct TraceReader: ~Copyable {
     private mutating func note(_ fault: BlockReader.Fault, _ block: Int, _ offset: UInt64) {
         isAtEnd = true
         damage = TraceDamage(
-            kind: fault.kind, block: block, offset: offset, said: fault.said, present: fault.present, rows: rowCount, detail: fault.detail
+            kind: fault.kind, block: block, offset: offset, said: fault.said, present: fault.present, rows: rowCount,
+            detail: fault.detail
         )
     }
 }

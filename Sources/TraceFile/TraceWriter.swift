@@ -71,7 +71,8 @@ public struct TraceWriter: ~Copyable {
         time: UInt64, interface: Int, direction: RowDirection?, packetID: UInt64?, dissector: String,
         protocolText: String? = nil, body: [UInt8], comment: String? = nil
     ) throws(TraceFileError) {
-        try put(time, interface, direction, packetID, dissector, protocolText, body, CollectionOfOne(comment).lazy.compactMap { $0 })
+        try put(
+            time, interface, direction, packetID, dissector, protocolText, body, CollectionOfOne(comment).lazy.compactMap { $0 })
     }
 
     /// Writes secrets into the trace itself, one block for each kind among `records`.
