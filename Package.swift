@@ -68,7 +68,7 @@ let package = Package(
         tests(of: "TagTransport", ["Octets"]),
         tests(of: "CardSockets", ["Octets"]),
         tests(of: "PCSC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards"]),
-        tests(of: "CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "VirtualCards"]),
+        tests(of: "CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "VirtualCards"]),
         tests(of: "VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         tests(of: "Flows", ["Octets", "TagTransport", "VirtualCards", "CoreExtendedNFC"]),
         tests(of: "TraceFile", ["Octets", "CPcap"]),

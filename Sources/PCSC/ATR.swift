@@ -96,7 +96,7 @@ public struct ATR: Sendable, Equatable {
     public var t1UsesCRC: Bool {
         guard groups.count > 2 else { return false }
         for index in 2..<groups.count where groups[index - 1].td.map({ $0 & 0x0F }) == 1 {
-            return groups[index].tc.map { $0 & 0x01 == 1 } ?? false
+            if let tc = groups[index].tc { return tc & 0x01 == 1 }
         }
         return false
     }

@@ -66,8 +66,15 @@ public final class PCSCCard: Sendable {
         self.state = Mutex(State(active: active, sharing: sharing))
     }
 
-    deinit {
-        guard !state.withLock({ $0.closed }) else { return }
+    deinit { close() }
+
+    /// Ends the connection after the calls that wait already, leaves the card as it is, and does not wait for it.
+    public func close() {
+        let wasOpen = state.withLock { state in
+            defer { state.closed = true }
+            return !state.closed
+        }
+        guard wasOpen else { return }
         let handle = handle
         thread.post { library, _ in try? library.disconnect(handle, disposition: Disposition.leave.rawValue) }
     }
