@@ -193,8 +193,9 @@ public struct TraceDecoder: Sendable {
         var body = decoded.row.body[...]
         // Link type 264 puts four octets before a frame: version, event, length.
         if decoded.row.dissector == "iso14443", body.count >= 4 { body = body.dropFirst(4) }
-        let shown = Hex.encode(body.prefix(16))
-        decoded.summary = "\(protocolText) \(shown)\(body.count > 16 ? "..." : "")"
+        let room = max(4, 18 - protocolText.utf8.count / 2)
+        decoded.summary = "\(protocolText) \(Hex.encode(body.prefix(room)))\(body.count > room ? "..." : "")"
+        decoded.answer = body.count > 7 ? "\(Hex.encode(body.prefix(5)))..." : Hex.encode(body)
     }
 
     // MARK: - Rows of JSON

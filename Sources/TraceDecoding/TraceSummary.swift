@@ -122,7 +122,8 @@ public struct TraceSummary: Sendable {
         duration = max(duration, time)
         count(row)
         if row.isTwin || [.transport, .progress, .clock].contains(row.kind) { return [] }
-        if row.kind == .response, var line = current, line.number == row.row.packetID, line.isExchange {
+        let isAnswer = row.kind == .response || (row.kind == .frame && row.row.direction == .received)
+        if isAnswer, var line = current, line.number == row.row.packetID, line.isExchange, line.duration == nil {
             finish(&line, with: row, time)
             current = line
             return []
@@ -191,9 +192,9 @@ public struct TraceSummary: Sendable {
             line.read = row.read
             line.mark = mark(row, before: .none)
         case .frame:
-            line.mark = row.row.direction == .received ? .returned : .call
-            line.mark = .none
-            line.what = "\(row.row.direction == .received ? "card " : "reader ")\(row.summary)"
+            // A frame that answers none before it stands on its own line, in the answer's column.
+            line.isExchange = row.row.direction != .received
+            if row.row.direction == .received { (line.what, line.answer) = ("", row.answer) }
         case .response: line.answer = row.summary
         case .reader:
             line.mark = .reader
@@ -224,7 +225,7 @@ public struct TraceSummary: Sendable {
 
     private func finish(_ line: inout SummaryLine, with row: DecodedRow, _ time: UInt64) {
         line.duration = time >= line.time ? time - line.time : 0
-        line.answer = row.summary
+        line.answer = row.kind == .frame ? row.answer : row.summary
         line.frames = line.frames.lowerBound...max(line.frames.lowerBound, row.row.frame)
         line.mark = mark(row, before: line.mark)
         line.annotations += row.annotations.filter { $0.code != "held" }
