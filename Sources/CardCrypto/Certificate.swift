@@ -95,7 +95,7 @@ public struct Certificate: Sendable, Equatable {
         for (attributes, name) in [(issuer, X509_get_issuer_name(certificate)), (subject, X509_get_subject_name(certificate))] {
             for (field, text) in attributes {
                 let octets = Array(text.utf8)
-                guard X509_NAME_add_entry_by_txt(name, field, MBSTRING_FLAG | 0, octets, Int32(octets.count), -1, 0) == 1 else {
+                guard X509_NAME_add_entry_by_txt(name, field, MBSTRING_FLAG, octets, Int32(octets.count), -1, 0) == 1 else {
                     throw CryptoError.fromLibrary("name \(field)")
                 }
             }

@@ -59,8 +59,20 @@ public struct FaultPlan: Sendable, Equatable {
 
     public subscript(command: Int) -> CardFault? { faults.isEmpty ? nil : faults[command] }
 
-    /// The known faults as a help text names them.
-    public static let names = "remove, mute, reset, short, flip, 6C, 61 and status words such as 6A82"
+    /// The known faults and what each does, for a help text.
+    public static let kinds = [
+        ("remove", "the card is taken out before the command takes effect"),
+        ("mute", "no answer"),
+        ("reset", "the card forgets as at power-on, then answers"),
+        ("short", "half of the answer"),
+        ("flip", "one bit of the answer is wrong: under secure messaging, of its MAC"),
+        ("6C", "6Cxx with the right length"),
+        ("61", "61xx, and the data by GET RESPONSE"),
+        ("6A82", "this status word, or any other; the command is not done"),
+    ]
+
+    /// The known faults in one line.
+    static let names = "remove, mute, reset, short, flip, 6C, 61 and status words such as 6A82"
 
     private static func fault(named name: String) -> CardFault? {
         switch name {

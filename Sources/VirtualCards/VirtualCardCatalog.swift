@@ -13,6 +13,7 @@ public struct VirtualCardKind: Sendable {
 
 /// Every kind of virtual card there is.
 public enum VirtualCardCatalog {
+    /// Every summary fits a help text of 80 columns.
     public static let kinds: [VirtualCardKind] = [passport, filesystem]
 
     /// - Throws: ``VirtualCardError`` with the code `unknownKind`, the nearest kind in its text.
@@ -42,20 +43,20 @@ public enum VirtualCardCatalog {
     }
 
     private static let commonOptions = [
-        VirtualCardOption("seed", "N", "what the card's random numbers follow from (default 0)"),
-        VirtualCardOption("fault", "LIST", "\(FaultPlan.names), each @N for the N-th command since power-on"),
+        VirtualCardOption("seed", "N", "the seed of the card's random numbers (default 0)"),
+        VirtualCardOption("fault", "LIST", "what goes wrong at which command: remove@12,6C@3"),
     ]
 
     private static let passport = VirtualCardKind(
         name: "passport",
-        summary: "a travel document with BAC, the ICAO specimen's data, signed by a test authority",
+        summary: "a travel document with BAC and the ICAO specimen's data",
         options: commonOptions + [
             VirtualCardOption(
-                "mrz", "LINES", "the machine readable zone, lines joined or with a comma between (default: the specimen's)"),
+                "mrz", "LINES", "the machine readable zone, commas between its lines"),
             VirtualCardOption("dg", "LIST", "the data groups, of 1 and 2 (default 1,2)"),
-            VirtualCardOption("photo", "BYTES", "the least length of the image in DG2, up to 60000 (default: as it comes)"),
-            VirtualCardOption("chunk", "BYTES", "the most bytes of a file in one answer (default: what fits)"),
-            VirtualCardOption("strict", nil, "reading past a file's end is a bare 6B00 and ends the session"),
+            VirtualCardOption("photo", "BYTES", "the least length of the image in DG2, up to 60000"),
+            VirtualCardOption("chunk", "BYTES", "the most bytes of a file in one answer"),
+            VirtualCardOption("strict", nil, "a read past a file's end ends the session (6B00)"),
             VirtualCardOption("issuer", "N", "the seed of the authority that signs (default 0)"),
         ]
     ) { options throws(VirtualCardError) in
@@ -96,10 +97,10 @@ public enum VirtualCardCatalog {
 
     private static let filesystem = VirtualCardKind(
         name: "filesystem",
-        summary: "a plain ISO 7816-4 contact card with files, records and a PIN",
+        summary: "a plain ISO 7816-4 card with files, records and a PIN",
         options: commonOptions + [
             VirtualCardOption("pin", "DIGITS", "the PIN, 4 to 8 characters (default 1234)"),
-            VirtualCardOption("puk", "DIGITS", "the unblocking code, 4 to 8 characters (default 12345678)"),
+            VirtualCardOption("puk", "DIGITS", "what unblocks the PIN (default 12345678)"),
         ]
     ) { options throws(VirtualCardError) in
         let machine = FileSystemCard(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CardSockets
-public import Foundation
+public import FoundationEssentials
 import Synchronization
 public import TagTransport
 

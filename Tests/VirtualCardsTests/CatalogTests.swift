@@ -29,7 +29,10 @@ import VirtualCards
         ("virtual:filesystem?seed=7&&pin=1", .unknownOption, "unknown option -- of the filesystem card"),
         ("virtual:filesystem?seed=x", .badValue, "--seed takes a whole number, not 'x'"),
         ("virtual:filesystem?pin=123", .badValue, "--pin has 4 to 8 characters, not 3"),
-        ("virtual:filesystem?fault=gone@1", .badFault, "fault: column 1: 'gone' is no fault; known are \(FaultPlan.names)"),
+        (
+            "virtual:filesystem?fault=gone@1", .badFault,
+            "fault: column 1: 'gone' is no fault; known are remove, mute, reset, short, flip, 6C, 61 and status words such as 6A82"
+        ),
     ])
     func whatCannotBeMadeIsNamed(reference: String, code: VirtualCardError.Code, text: String) {
         let error = #expect(throws: VirtualCardError.self) {
@@ -55,9 +58,17 @@ import VirtualCards
         }
     }
 
+    @Test func everyFaultOfTheHelpTextIsOne() throws {
+        for (index, fault) in FaultPlan.kinds.enumerated() {
+            #expect(try FaultPlan(parsing: "\(fault.0)@\(index + 1)").faults.count == 1)
+            #expect(!fault.1.isEmpty)
+        }
+    }
+
     @Test func everyKindSaysWhatItIsInOneLine() throws {
         for kind in VirtualCardCatalog.kinds {
             #expect(!kind.summary.contains("\n") && !kind.summary.isEmpty)
+            #expect(kind.summary.count <= 60 && kind.options.allSatisfy { $0.summary.count <= 52 })
             #expect(kind.options.contains { $0.name == "seed" } && kind.options.contains { $0.name == "fault" })
             #expect(try VirtualCardCatalog.make(kind: kind.name).kind == kind.name)
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CardCrypto
 import CardSockets
 import Octets
 import Testing
@@ -211,6 +212,51 @@ import VirtualCards
         #expect(try terminal.send("00B09E00", ne: 4) == "60145F019000")
         let removed = try session("fault=remove@4")
         #expect(removed.card.exchange([0x0C, 0xB0, 0x9E, 0x00, 0x00]) == .removed)
+    }
+
+    @Test func aBareStatusWordFromOutsideLeavesTheCounterWhereItWas() throws {
+        // gmrtd#457: a chip that refuses an extended read with a bare 6700 and goes on with the counter from before.
+        var terminal = try session("fault=6700@4")
+        let before = terminal.ssc
+        #expect(try terminal.card.send(try terminal.wrap([0x00, 0xB0, 0x9E, 0x00], ne: 4)) == [0x67, 0x00])
+        terminal.ssc = before
+        #expect(try terminal.send("00B09E00", ne: 4) == "60145F019000")
+    }
+
+    @Test func theSecurityObjectHoldsTheHashesOfTheFilesAsRead() throws {
+        var terminal = try session()
+        let object = try terminal.read(0x1D)
+        let text = Hex.encode(object)
+        for (group, number) in [(UInt8(1), "01"), (2, "02")] {
+            let hash = Hex.encode(try Digest.sha256.hash(try terminal.read(group)))
+            // DataGroupHash of 9303-10 4.6.2.3: number, then hash.
+            #expect(text.contains("30250201" + number + "0420" + hash))
+        }
+        #expect((1_500...2_000).contains(object.count))
+    }
+
+    @Test func aFaceIsDescribedAsItsStandardSays() throws {
+        var terminal = try session()
+        let file = try terminal.read(0x02)
+        let group = try TLV.first(in: file[...])
+        let information = try #require(try group.children().first)
+        #expect(group.tag == 0x75 && information.tag == 0x7F61)
+        let template = try information.children()
+        #expect(template.map(\.tag) == [0x02, 0x7F60])
+        let parts = try template[1].children()
+        #expect(parts.map(\.tag) == [0xA1, 0x5F2E])
+        #expect(Hex.encode(parts[0].value) == "800201018101028702010188020008")
+        // ISO/IEC 19794-5:2005 5.4 to 5.7: the lengths in the record add up, and the image stands where they say.
+        let record = Array(parts[1].value)
+        var cursor = ByteCursor(record)
+        #expect(Hex.encode(try cursor.take(8)) == "4641430030313000")
+        #expect(try cursor.u32() == UInt32(record.count))
+        #expect(try cursor.u16() == 1)
+        #expect(try cursor.u32() == UInt32(record.count - 14))
+        #expect(try cursor.u16() == 0)
+        _ = try cursor.take(14)
+        #expect(Hex.encode(try cursor.take(12)) == "010000600080030000000000")
+        #expect(cursor.takeRest().prefix(3) == [0xFF, 0xD8, 0xFF])
     }
 
     @Test func aResetEndsTheSession() throws {
