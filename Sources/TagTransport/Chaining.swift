@@ -5,15 +5,19 @@ import Foundation
 extension ISO7816TagTransporting {
     /// The most octets that one chained response may have: what an extended response can hold, over again for safety.
     private var longestChain: Int { 1 << 20 }
+    /// The most parts that it may come in: a card that hands out single octets has no end either.
+    private var mostParts: Int { 1 << 13 }
 
     public func sendAPDUWithChaining(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
         var response = try await sendAPDU(apdu)
         guard response.needsGetResponse else { return response }
         var data = response.data
         var empty = 0
+        var parts = 0
         while response.needsGetResponse {
             empty = response.data.isEmpty ? empty + 1 : 0
-            guard data.count <= longestChain, empty <= 2 else {
+            parts += 1
+            guard data.count <= longestChain, empty <= 2, parts <= mostParts else {
                 throw TransportError(.malformedResponse, detail: "61xx without an end after \(data.count) bytes")
             }
             // The class octet's channel is kept, its chaining and secure messaging bits are not (ISO/IEC 7816-4 11.10.1).
