@@ -7,7 +7,8 @@ import Testing
 @Suite struct StructureTests {
     private var sources: [(name: String, text: String)] {
         get throws {
-            let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+                .deletingLastPathComponent()
             return try ["CoreExtendedNFC", "Flows"].flatMap { part -> [(String, String)] in
                 let folder = root.appendingPathComponent("Sources/\(part)")
                 let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
@@ -26,7 +27,9 @@ import Testing
         let all = try sources
         #expect(all.count > 20)
         for (name, text) in all {
-            for word in ["Task.detached", "Thread(", "SystemRandomNumberGenerator", ".random(in", "UUID()", "Date()", "getentropy"] {
+            for word in [
+                "Task.detached", "Thread(", "SystemRandomNumberGenerator", ".random(in", "UUID()", "Date()", "getentropy",
+            ] {
                 #expect(!text.contains(word), "\(name) has \(word)")
             }
         }
