@@ -4,8 +4,8 @@ import FoundationEssentials
 import Octets
 
 /// JSON of which equal values have equal text: sorted keys, no spaces, octets in upper-case hexadecimal.
-enum CanonicalJSON {
-    static func encode(_ value: some Encodable) throws -> String {
+package enum CanonicalJSON {
+    package static func encode(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.dataEncodingStrategy = .custom { data, encoder in

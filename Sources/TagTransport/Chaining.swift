@@ -11,6 +11,9 @@ extension ISO7816TagTransporting {
     public func sendAPDUWithChaining(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
         var response = try await sendAPDU(apdu)
         guard response.needsGetResponse else { return response }
+        // The class octet's channel is kept, its chaining and secure messaging bits are not (ISO/IEC 7816-4 5.4.1, 11.10.1).
+        // Classes 4x to 7x are those of the channels 4 to 19.
+        let channelClass = apdu.cla & 0xC0 == 0x40 ? apdu.cla & 0x4F : apdu.cla & 0x03
         var data = response.data
         var empty = 0
         var parts = 0
@@ -20,8 +23,7 @@ extension ISO7816TagTransporting {
             guard data.count <= longestChain, empty <= 2, parts <= mostParts else {
                 throw TransportError(.malformedResponse, detail: "61xx without an end after \(data.count) bytes")
             }
-            // The class octet's channel is kept, its chaining and secure messaging bits are not (ISO/IEC 7816-4 11.10.1).
-            response = try await sendAPDU(CommandAPDU(cla: apdu.cla & 0x03, ins: 0xC0, p1: 0, p2: 0, le: response.sw2))
+            response = try await sendAPDU(CommandAPDU(cla: channelClass, ins: 0xC0, p1: 0, p2: 0, le: response.sw2))
             data += response.data
         }
         return ResponseAPDU(data: data, sw1: response.sw1, sw2: response.sw2)

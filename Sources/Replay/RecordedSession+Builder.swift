@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+
+import Octets
+import TagTransport
+import TraceDecoding
+import TraceFile
+
+extension RecordedSession {
+    /// Reads a trace's rows into steps: a command and its answer by their number, an error by the number it names.
+    struct Builder {
+        let trace: Trace
+        let secrets: SecretStore
+        var calls: [Call] = []
+
+        private var transportRows: [MetaRow.Transport] = []
+        private var steps: [Int: [Step]] = [:]
+        private var readerNames: [Int: String] = [:]
+        /// Where the exchange with a number stands among its reader's steps.
+        private var places: [UInt64: (reader: Int, index: Int)] = [:]
+        private var callIndex: [Int: Int] = [:]
+        private var structured: [Int: (reader: Int, index: Int)] = [:]
+
+        init(trace: Trace, secrets: SecretStore) {
+            self.trace = trace
+            self.secrets = secrets
+        }
+
+        mutating func read() {
+            for row in trace.rows {
+                guard trace.interfaces.indices.contains(row.interface) else { continue }
+                let interface = trace.interfaces[row.interface]
+                switch interface.kind {
+                case .apdu(let reader): exchange(row, reader: reader, isAPDU: true)
+                case .rf(let reader): exchange(row, reader: reader, isAPDU: false)
+                case .reader(let reader):
+                    readerNames[reader] = readerNames[reader] ?? name(from: interface.description)
+                    if row.dissector == "json", let meta = MetaRow(body: row.body) { readerRow(meta, row, reader) }
+                case .meta:
+                    if row.dissector == "json", let meta = MetaRow(body: row.body) { metaRow(meta, row) }
+                case .plain, .other: break
+                }
+            }
+        }
+
+        func finishedTransports() -> [Transport] {
+            let readers = Set(steps.keys).union(readerNames.keys).sorted()
+            return readers.enumerated().map { index, reader in
+                let row =
+                    transportRows.first { $0.id == reader + 1 }
+                    ?? MetaRow.Transport(id: reader + 1, kind: .iso7816)
+                return Transport(row: row, readerName: readerNames[reader] ?? "recorded card", steps: steps[reader] ?? [])
+            }
+        }
+
+        /// The reader's name is what stands before the comma or the way in brackets.
+        private func name(from description: String) -> String {
+            description.hasSuffix(", events") ? String(description.dropLast(8)) : description
+        }
+
+        // MARK: - Exchanges
+
+        private func octets(of row: TraceRow) -> Octets {
+            let sealed = SealedPlaces(row: row, secrets: secrets)
+            return Octets(octets: sealed.octets, unknown: sealed.unknown, sealed: sealed.places, frame: row.frame)
+        }
+
+        private mutating func exchange(_ row: TraceRow, reader: Int, isAPDU: Bool) {
+            guard let packet = row.packetID else { return }
+            if row.direction == .received {
+                guard let place = places[packet], var list = steps[place.reader], list.indices.contains(place.index) else { return }
+                let answer = Answer.response(octets(of: row))
+                switch list[place.index] {
+                case .apdu(let packet, let command, .notRecorded) where isAPDU:
+                    list[place.index] = .apdu(packet: packet, command: command, answer: answer)
+                case .frame(let packet, let command, .notRecorded) where !isAPDU:
+                    list[place.index] = .frame(packet: packet, command: command, answer: answer)
+                default: break
+                }
+                steps[place.reader] = list
+                return
+            }
+            let command = octets(of: row)
+            append(
+                isAPDU
+                    ? .apdu(packet: packet, command: command, answer: .notRecorded)
+                    : .frame(packet: packet, command: command, answer: .notRecorded),
+                reader: reader
+            )
+        }
+
+        private mutating func append(_ step: Step, reader: Int) {
+            let index = steps[reader, default: []].count
+            places[step.packet] = (reader, index)
+            steps[reader, default: []].append(step)
+        }
+
+        // MARK: - Rows of JSON
+
+        private mutating func readerRow(_ meta: MetaRow, _ row: TraceRow, _ reader: Int) {
+            let packet = row.packetID ?? 0
+            switch meta {
+            case .reader(let event):
+                switch event.name {
+                case "reset": append(.reset(packet: packet, atr: event.atr ?? []), reader: reader)
+                case "removal": append(.removal(packet: packet), reader: reader)
+                case "control":
+                    append(
+                        .control(packet: packet, code: event.control ?? 0, input: event.input?.plainValue ?? [], output: event.output?.plainValue ?? []),
+                        reader: reader
+                    )
+                default: break
+                }
+            case .error(let failure):
+                let error = TransportError(
+                    TransportError.Case(rawValue: failure.case) ?? .readerFailure, code: failure.code.flatMap { UInt32($0, radix: 16) },
+                    detail: "recorded"
+                )
+                guard let after = failure.after, after != packet, let place = places[after], var list = steps[place.reader],
+                    list.indices.contains(place.index)
+                else {
+                    append(.failedEvent(packet: packet, error), reader: reader)
+                    return
+                }
+                switch list[place.index] {
+                case .apdu(let packet, let command, .notRecorded):
+                    list[place.index] = .apdu(packet: packet, command: command, answer: .failure(error, frame: row.frame))
+                case .frame(let packet, let command, .notRecorded):
+                    list[place.index] = .frame(packet: packet, command: command, answer: .failure(error, frame: row.frame))
+                default: break
+                }
+                steps[place.reader] = list
+            default: break
+            }
+        }
+
+        private mutating func metaRow(_ meta: MetaRow, _ row: TraceRow) {
+            let packet = row.packetID ?? 0
+            switch meta {
+            case .transport(let transport): transportRows.append(transport)
+            case .call(let call): begin(call, packet)
+            case .return(let outcome): end(outcome)
+            case .entropy(let draw):
+                if let index = callIndex[draw.call] { calls[index].draws.append(draw) }
+            case .clock(let time):
+                if let index = callIndex[time.call] { calls[index].times.append(time) }
+            default: break
+            }
+        }
+
+        private mutating func begin(_ row: MetaRow.Call, _ packet: UInt64) {
+            var call = Call(row: row, packet: packet)
+            for (name, value) in row.args.sorted(by: { $0.key < $1.key }) {
+                if let key = value.sealedName {
+                    if let octets = secrets.value(named: key), let opened = try? JSONValue.parse(octets) {
+                        call.arguments[name] = opened
+                    } else {
+                        call.missingArguments.append(key)
+                    }
+                } else if value.omittedWhat == nil {
+                    call.arguments[name] = value
+                }
+            }
+            callIndex[row.id] = calls.count
+            calls.append(call)
+            // A structured call of a FeliCa or vicinity card is served as a whole; chaining runs over its own exchanges.
+            if let transport = row.transport, row.flow == nil, !row.function.hasPrefix("sendAPDUWithChaining") {
+                let reader = transport - 1
+                structured[row.id] = (reader, steps[reader, default: []].count)
+                append(
+                    .structured(
+                        packet: packet, function: row.function, arguments: .object(call.arguments), outcome: .result(nil)
+                    ),
+                    reader: reader
+                )
+            }
+        }
+
+        private mutating func end(_ outcome: MetaRow.Return) {
+            guard let index = callIndex[outcome.call] else { return }
+            calls[index].outcome = outcome
+            calls[index].result = secrets.value(named: "call:\(outcome.call):result").map { String(decoding: $0, as: UTF8.self) }
+            calls[index].errorDetail = secrets.value(named: "call:\(outcome.call):error").map { String(decoding: $0, as: UTF8.self) }
+            guard let place = structured[outcome.call], var list = steps[place.reader], list.indices.contains(place.index),
+                case .structured(let packet, let function, let arguments, _) = list[place.index]
+            else { return }
+            let result: StructuredOutcome =
+                outcome.ok
+                ? .result(calls[index].result.flatMap { try? JSONValue.parse($0) })
+                : .failure(
+                    TransportError(TransportError.Case(rawValue: outcome.case ?? "") ?? .readerFailure, detail: calls[index].errorDetail ?? "")
+                )
+            list[place.index] = .structured(packet: packet, function: function, arguments: arguments, outcome: result)
+            steps[place.reader] = list
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+
+import TraceFile
+
+/// The sealed octets of a row: where they are, and what they are when the secrets are at hand.
+public struct SealedPlaces: Sendable, Equatable {
+    /// All sealed places of the row's body.
+    public let places: [Range<Int>]
+    /// The sealed places whose octets are not at hand.
+    public let unknown: [Range<Int>]
+    /// The row's body with every octet put back that is at hand.
+    public let octets: [UInt8]
+
+    /// Reads the comment `tapdeck sealed 5+8,13+2` of a row; places outside the body are passed over.
+    public init(row: TraceRow, secrets: SecretStore) {
+        guard let comment = row.comments.first(where: { $0.hasPrefix(Self.mark) }) else {
+            places = []
+            unknown = []
+            octets = row.body
+            return
+        }
+        var places: [Range<Int>] = []
+        for part in comment.dropFirst(Self.mark.count).split(separator: ",") {
+            let numbers = part.split(separator: "+")
+            guard numbers.count == 2, let start = Int(numbers[0]), let count = Int(numbers[1]), start >= 0, count > 0,
+                start <= row.body.count, count <= row.body.count - start
+            else { continue }
+            places.append(start..<start + count)
+        }
+        var octets = row.body
+        var unknown: [Range<Int>] = []
+        let records = row.packetID.map { packet in
+            secrets.sealed(
+                packetID: packet, interface: row.interface, direction: row.direction ?? .sent
+            )
+        }
+        for place in places {
+            if let record = records?.first(where: { Int($0.offset) == place.lowerBound && $0.octets.count == place.count }) {
+                octets.replaceSubrange(place, with: record.octets)
+            } else {
+                unknown.append(place)
+            }
+        }
+        self.places = places
+        self.unknown = unknown
+        self.octets = octets
+    }
+
+    static let mark = "tapdeck sealed "
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+
+import Foundation
+import Octets
+import TraceFile
+
+/// One line of the summary: an exchange, a card event, a call, a return, a run of draws.
+public struct SummaryLine: Sendable, Equatable {
+    /// What stands in the mark column.
+    public enum Mark: String, Sendable {
+        case none = " "
+        case opened = "o"
+        case sealed = "s"
+        case lookHere = "!"
+        case reader = "-"
+        case call = ">"
+        case returned = "<"
+        case drawn = "~"
+    }
+
+    /// The exchange's number.
+    public var number: UInt64
+    /// Nanoseconds since the trace's first row.
+    public var time: UInt64
+    /// Nanoseconds from the command to the answer, over a folded run all of them together; nil for other rows.
+    public var duration: UInt64?
+    public var mark: Mark
+    public var what: String
+    public var answer: String
+    /// Wireshark's frame numbers.
+    public var frames: ClosedRange<Int>
+    /// How many exchanges the line stands for.
+    public var exchanges = 1
+    /// What there is to say about it, errors and warnings.
+    public var annotations: [Annotation] = []
+    var isExchange = false
+    var read: ReadPlace?
+
+    /// The exchange numbers that the line stands for; those of a folded run follow each other.
+    public var numbers: ClosedRange<UInt64> { number...max(number, lastNumber) }
+    var lastNumber: UInt64 = 0
+
+    /// The line as `show` prints it: number, time, milliseconds, mark, what, answer.
+    public func text(withFrames: Bool = false) -> String {
+        let seconds = SummaryLine.seconds(time)
+        var line = "\(left("\(number)", 4)) \(left(seconds, 8)) \(left(duration.map(SummaryLine.milliseconds) ?? "", 5))"
+        if withFrames {
+            let text = frames.lowerBound == frames.upperBound ? "\(frames.lowerBound)" : "\(frames.lowerBound)-\(frames.upperBound)"
+            line = "\(left("\(number)", 4)) \(left(text, 7)) \(left(seconds, 8)) \(left(duration.map(SummaryLine.milliseconds) ?? "", 5))"
+        }
+        line += "  \(mark.rawValue) "
+        let room = SummaryLine.answerColumn - SummaryLine.whatColumn
+        let shown = what.count >= room && !answer.isEmpty ? what + "  " : what + String(repeating: " ", count: max(0, room - what.count))
+        line += shown + answer
+        while line.hasSuffix(" ") { line.removeLast() }
+        return line
+    }
+
+    static let whatColumn = 23
+    static let answerColumn = 65
+
+    /// The heading over the lines.
+    public static func heading(withFrames: Bool = false) -> String {
+        withFrames
+            ? " No.  frames     time    ms    what                                      answer"
+            : " No.     time    ms    what                                      answer"
+    }
+
+    /// What the marks mean.
+    public static let legend = "o opened  s sealed  ! look here  - reader  > call  < result  ~ drawn"
+
+    private func left(_ text: String, _ width: Int) -> String {
+        text.count >= width ? text : String(repeating: " ", count: width - text.count) + text
+    }
+
+    /// `0.000261`.
+    static func seconds(_ nanoseconds: UInt64) -> String { decimal(nanoseconds / 1000, places: 6) }
+
+    /// `0.11`.
+    static func milliseconds(_ nanoseconds: UInt64) -> String { decimal((nanoseconds + 5_000) / 10_000, places: 2) }
+
+    /// A number of units of 10 to the minus `places`, with a point.
+    public static func decimal(_ number: UInt64, places: Int) -> String {
+        var digits = String(number)
+        if digits.count <= places { digits = String(repeating: "0", count: places - digits.count + 1) + digits }
+        let point = digits.index(digits.endIndex, offsetBy: -places)
+        return "\(digits[..<point]).\(digits[point...])"
+    }
+}
+
+/// Makes the summary of a trace from its decoded rows, an exchange a line, runs of equal reads folded.
+public struct TraceSummary: Sendable {
+    public private(set) var exchanges = 0
+    public private(set) var errors = 0
+    public private(set) var warnings = 0
+    public private(set) var notes = 0
+    /// Secure messages opened, and those there are.
+    public private(set) var protected = (opened: 0, all: 0)
+    /// Nanoseconds from the first row to the last.
+    public private(set) var duration: UInt64 = 0
+
+    private let folds: Bool
+    private var start: UInt64?
+    private var current: SummaryLine?
+    /// A run of reads that may go on.
+    private var run: Run?
+
+    private struct Run: Sendable {
+        var line: SummaryLine
+        var first: ReadPlace
+        var last: ReadPlace
+        var total: Int
+        var isOver = false
+    }
+
+    public init(folds: Bool = true) { self.folds = folds }
+
+    /// Takes in a row and gives the lines that are finished by it.
+    public mutating func push(_ row: DecodedRow) -> [SummaryLine] {
+        if start == nil { start = row.row.time }
+        let time = row.row.time >= (start ?? 0) ? row.row.time - (start ?? 0) : 0
+        duration = max(duration, time)
+        count(row)
+        if row.isTwin || [.transport, .progress, .clock].contains(row.kind) { return [] }
+        if row.kind == .response, var line = current, line.number == row.row.packetID, line.isExchange {
+            finish(&line, with: row, time)
+            current = line
+            return []
+        }
+        if row.kind == .entropy, var line = current, line.mark == .drawn, line.number == row.row.packetID {
+            merge(&line, row)
+            current = line
+            return []
+        }
+        if row.kind == .reader, row.message == "atr", let line = current, line.number == row.row.packetID {
+            current?.frames = line.frames.lowerBound...max(line.frames.lowerBound, row.row.frame)
+            return []
+        }
+        var lines = settle()
+        if row.kind == .error, let line = lines.last, case .error(let failure)? = row.meta, failure.after == line.number {
+            lines[lines.count - 1].mark = .lookHere
+            lines[lines.count - 1].answer = "no answer"
+        }
+        current = begin(row, time)
+        return lines
+    }
+
+    /// Gives the lines that are left.
+    public mutating func end() -> [SummaryLine] {
+        var lines = settle()
+        if let run { lines.append(run.line) }
+        run = nil
+        return lines
+    }
+
+    /// `21 exchanges, 1.8 ms; 34 of 34 MACs held; 0 errors, 0 warnings, 0 notes`.
+    public func closing(authentication: (checked: Int, held: Int)) -> String {
+        var text = "\(CommandName.grouped(exchanges)) exchange\(exchanges == 1 ? "" : "s"), \(SummaryLine.span(duration))"
+        if authentication.checked > 0 { text += "; \(authentication.held) of \(authentication.checked) MACs held" }
+        text += "; \(errors) error\(errors == 1 ? "" : "s"), \(warnings) warning\(warnings == 1 ? "" : "s")"
+        return text + ", \(notes) note\(notes == 1 ? "" : "s")"
+    }
+
+    // MARK: - Lines
+
+    private mutating func count(_ row: DecodedRow) {
+        for annotation in row.annotations {
+            switch annotation.severity {
+            case .error: errors += 1
+            case .warn: warnings += 1
+            case .note where annotation.code != "held": notes += 1
+            case .note: break
+            }
+        }
+        if row.kind == .command || (row.kind == .frame && row.row.direction != .received) { exchanges += 1 }
+        if row.kind == .command, row.row.body.first.map({ $0 & 0xEC == 0x0C }) == true {
+            protected.all += 1
+            if row.opening == .opened { protected.opened += 1 }
+        }
+    }
+
+    private func begin(_ row: DecodedRow, _ time: UInt64) -> SummaryLine {
+        var line = SummaryLine(
+            number: row.row.packetID ?? 0, time: time, duration: nil, mark: .none, what: row.summary, answer: "",
+            frames: row.row.frame...row.row.frame
+        )
+        line.annotations = row.annotations.filter { $0.code != "held" }
+        switch row.kind {
+        case .command:
+            line.isExchange = true
+            line.read = row.read
+            line.mark = mark(row, before: .none)
+        case .frame:
+            line.mark = row.row.direction == .received ? .returned : .call
+            line.mark = .none
+            line.what = "\(row.row.direction == .received ? "card " : "reader ")\(row.summary)"
+        case .response: line.answer = row.summary
+        case .reader:
+            line.mark = .reader
+            line.answer = row.answer
+        case .call:
+            line.mark = .call
+            if case .call(let call)? = row.meta { line.answer = MetaText.sealedArguments(call) }
+        case .returned: line.mark = .returned
+        case .entropy:
+            line.mark = .drawn
+            line.answer = "in secrets"
+        case .error:
+            line.mark = .lookHere
+            if case .error(let failure)? = row.meta { line.answer = failure.code ?? "" }
+        case .event, .state, .mark, .transport, .progress, .clock: break
+        }
+        return line
+    }
+
+    private func mark(_ row: DecodedRow, before: SummaryLine.Mark) -> SummaryLine.Mark {
+        if before == .lookHere || row.annotations.contains(where: { $0.severity == .error }) { return .lookHere }
+        switch row.opening {
+        case .opened where row.plain != nil || before == .opened: return .opened
+        case .sealed where row.row.body.first.map({ $0 & 0xEC == 0x0C }) == true: return .sealed
+        default: return before
+        }
+    }
+
+    private func finish(_ line: inout SummaryLine, with row: DecodedRow, _ time: UInt64) {
+        line.duration = time >= line.time ? time - line.time : 0
+        line.answer = row.summary
+        line.frames = line.frames.lowerBound...max(line.frames.lowerBound, row.row.frame)
+        line.mark = mark(row, before: line.mark)
+        line.annotations += row.annotations.filter { $0.code != "held" }
+        if row.fields.last?.text.hasPrefix("9000") != true { line.read = nil }
+    }
+
+    /// Draws of one run on one line: `24 random bytes: RND.IFD, K.IFD`.
+    private func merge(_ line: inout SummaryLine, _ row: DecodedRow) {
+        guard case .entropy(let draw)? = row.meta else { return }
+        let parts = line.what.split(separator: " ", maxSplits: 1)
+        guard let first = parts.first, let count = Int(first), parts.count == 2 else { return }
+        line.what = "\(count + draw.length) \(parts[1]), \(MetaText.label(draw.label))"
+        line.frames = line.frames.lowerBound...max(line.frames.lowerBound, row.row.frame)
+    }
+
+    /// Ends the current line: it joins the run of reads, or the run's line and it are finished.
+    private mutating func settle() -> [SummaryLine] {
+        guard let line = current else { return [] }
+        current = nil
+        guard folds, let place = line.read, line.annotations.isEmpty else {
+            return flushRun() + [line]
+        }
+        if var run, !run.isOver, run.line.mark == line.mark, place.offset == run.last.offset + run.last.length,
+            place.length <= run.first.length
+        {
+            run.isOver = place.length < run.first.length
+            run.last = place
+            run.total += place.length
+            run.line.exchanges += 1
+            run.line.lastNumber = line.number
+            run.line.duration = (run.line.duration ?? 0) + (line.duration ?? 0)
+            run.line.answer = line.answer
+            run.line.frames = run.line.frames.lowerBound...max(run.line.frames.lowerBound, line.frames.upperBound)
+            run.line.what =
+                "READ BINARY \(CommandName.grouped(run.total)) at \(run.first.offset), \(run.line.exchanges) times"
+            self.run = run
+            return []
+        }
+        let lines = flushRun()
+        run = Run(line: line, first: place, last: place, total: place.length)
+        return lines
+    }
+
+    private mutating func flushRun() -> [SummaryLine] {
+        defer { run = nil }
+        return run.map { [$0.line] } ?? []
+    }
+}
+
+extension SummaryLine {
+    /// `1.8 ms`, `4.2 s`.
+    public static func span(_ nanoseconds: UInt64) -> String {
+        if nanoseconds < 1_000_000_000 { return "\(decimal((nanoseconds + 50_000) / 100_000, places: 1)) ms" }
+        return "\(decimal((nanoseconds + 50_000_000) / 100_000_000, places: 1)) s"
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+
+import Octets
+
+/// One line of the text form of secrets.
+public enum SecretLine: Sendable, Equatable {
+    /// `mrz L898902C<369080619406236`: number, birth and expiry, each with its check digit.
+    case mrz(String)
+    /// `can 123456`
+    case can(String)
+    /// `desfire aid 01F4A1 key 0 aes 0011.. an10922`: the words after `desfire`.
+    case desfire([String])
+    /// `scp03 kvn 30 enc .. mac .. dek ..`: the words after `scp03`.
+    case scp03([String])
+    /// `bac.seed 0011..`: a grammar's name for a key, and the key.
+    case given(name: String, octets: [UInt8])
+
+    /// The key record that the line is; nil for `desfire` and `scp03`, which say more than a name and octets.
+    public var record: SecretRecord? {
+        switch self {
+        case .mrz(let text): SecretRecord(kind: .key, name: "mrz", octets: [UInt8](text.utf8))
+        case .can(let text): SecretRecord(kind: .key, name: "can", octets: [UInt8](text.utf8))
+        case .given(let name, let octets): SecretRecord(kind: .key, name: name, octets: octets)
+        case .desfire, .scp03: nil
+        }
+    }
+
+    /// Reads text that has a secret a line. `#` at the start of a line or after a blank begins a comment.
+    ///
+    /// - Parameter name: what the error calls the text: a file's name, or a variable's.
+    /// - Throws: ``TraceFileError`` with the code `malformedSecret`, line and column.
+    public static func parse(_ text: String, name: String) throws(TraceFileError) -> [SecretLine] {
+        var lines: [SecretLine] = []
+        var number = 0
+        for raw in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
+            number += 1
+            let words = Word.split(raw)
+            guard let first = words.first else { continue }
+            do throws(Fault) {
+                lines.append(try line(first, words.dropFirst()))
+            } catch {
+                throw TraceFileError(.malformedSecret(line: number, column: error.column), path: name, detail: error.detail)
+            }
+        }
+        return lines
+    }
+
+    private struct Fault: Error {
+        var column: Int
+        var detail: String
+    }
+
+    private struct Word {
+        var text: String
+        /// From 1, in characters.
+        var column: Int
+        var end: Int { column + text.count }
+
+        static func split(_ line: Substring) -> [Word] {
+            var words: [Word] = []
+            var open: Word?
+            for (place, character) in line.enumerated() {
+                if character == " " || character == "\t" {
+                    if let word = open { words.append(word) }
+                    open = nil
+                } else if open != nil {
+                    open?.text.append(character)
+                } else if character == "#" {
+                    break
+                } else {
+                    open = Word(text: String(character), column: place + 1)
+                }
+            }
+            if let word = open { words.append(word) }
+            return words
+        }
+    }
+
+    private static func line(_ first: Word, _ rest: ArraySlice<Word>) throws(Fault) -> SecretLine {
+        switch first.text {
+        case "mrz": return .mrz(try only(rest, after: first, "the key of the machine-readable zone"))
+        case "can":
+            let text = try only(rest, after: first, "the card access number")
+            guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+                throw Fault(column: rest.first?.column ?? first.end, detail: "a card access number has digits only")
+            }
+            return .can(text)
+        case "desfire", "scp03":
+            guard !rest.isEmpty else { throw Fault(column: first.end, detail: "nothing follows \(first.text)") }
+            let words = rest.map(\.text)
+            return first.text == "desfire" ? .desfire(words) : .scp03(words)
+        default: return try given(first, rest)
+        }
+    }
+
+    private static func given(_ first: Word, _ rest: ArraySlice<Word>) throws(Fault) -> SecretLine {
+        let parts = first.text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy(isName) else {
+            throw Fault(column: first.column, detail: "a line begins with mrz, can, desfire, scp03 or GRAMMAR.GIVEN")
+        }
+        guard let value = rest.first else { throw Fault(column: first.end, detail: "\(first.text) has no value") }
+        var octets: [UInt8] = []
+        for word in rest {
+            do throws(HexError) {
+                octets += try Hex.decode(word.text)
+            } catch {
+                throw Fault(column: word.column + min(error.offset, word.text.count), detail: "\(error)".inWord)
+            }
+        }
+        guard !octets.isEmpty else { throw Fault(column: value.column, detail: "\(first.text) has no value") }
+        return .given(name: first.text, octets: octets)
+    }
+
+    private static func only(_ rest: ArraySlice<Word>, after first: Word, _ what: String) throws(Fault) -> String {
+        guard let value = rest.first else { throw Fault(column: first.end, detail: "\(first.text) needs \(what)") }
+        if let more = rest.dropFirst().first { throw Fault(column: more.column, detail: "\(first.text) takes one word") }
+        return value.text
+    }
+
+    private static func isName(_ text: Substring) -> Bool {
+        guard let first = text.utf8.first, isLetter(first) else { return false }
+        return text.utf8.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || $0 == 0x5F || $0 == 0x2D }
+    }
+
+    private static func isLetter(_ unit: UInt8) -> Bool { (0x41...0x5A).contains(unit) || (0x61...0x7A).contains(unit) }
+}
+
+extension String {
+    /// An error's text without the place that the line's column gives better.
+    fileprivate var inWord: String { range(of: " at character").map { String(self[..<$0]) } ?? self }
+
+    private func range(of mark: String) -> String.Index? {
+        indices.first { self[$0...].hasPrefix(mark) }
+    }
+}

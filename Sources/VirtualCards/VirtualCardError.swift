@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+
+/// Why a virtual card could not be made from what was asked for. Equality is on the code.
+public struct VirtualCardError: Error, Equatable, Sendable, CustomStringConvertible {
+    public enum Code: String, Sendable {
+        case unknownKind
+        case unknownOption
+        /// An option given twice.
+        case repeatedOption
+        /// An option without the value that it needs.
+        case missingValue
+        /// A value that the option cannot have.
+        case badValue
+        /// A `%` that is not followed by two hexadecimal digits, or octets that are not UTF-8.
+        case badEscape
+        /// Text that is not a fault plan.
+        case badFault
+        /// An argument that is no option.
+        case strayArgument
+        /// libcrypto failed while the card's data was made.
+        case cryptography
+    }
+
+    public let code: Code
+    /// What is wrong, for people.
+    public let detail: String
+    /// The option at fault, without dashes.
+    public let option: String?
+    /// Where in the option's value, or in the text of the reference, counted in characters from 1.
+    public let column: Int?
+
+    public init(_ code: Code, _ detail: String, option: String? = nil, column: Int? = nil) {
+        self.code = code
+        self.detail = detail
+        self.option = option
+        self.column = column
+    }
+
+    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+
+    public var description: String { detail }
+}
+
+extension VirtualCardError {
+    /// The element of `known` that `word` was most likely meant to be: at most a third of its letters differ.
+    static func nearest(to word: String, in known: [String]) -> String? {
+        guard !word.isEmpty else { return nil }
+        let limit = max(1, word.count / 3)
+        return known.map { ($0, distance(word, $0)) }.filter { $0.1 <= limit || $0.0.hasPrefix(word) }.min { $0.1 < $1.1 }?.0
+    }
+
+    /// Insertions, deletions, exchanges of one letter that lead from one word to the other.
+    private static func distance(_ left: String, _ right: String) -> Int {
+        // A word from outside has any length; the known ones are short.
+        let from = Array(left.prefix(64))
+        let to = Array(right)
+        var row = Array(0...to.count)
+        for (i, letter) in from.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, other) in to.enumerated() {
+                let substituted = diagonal + (letter == other ? 0 : 1)
+                diagonal = row[j + 1]
+                row[j + 1] = min(substituted, row[j] + 1, row[j + 1] + 1)
+            }
+        }
+        return row[to.count]
+    }
+}

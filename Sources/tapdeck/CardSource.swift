@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import PCSC
+import TagTransport
+import VirtualCards
+
+/// Where a flow's card comes from: a virtual card in this process, or a reader.
+enum CardSource {
+    /// The transport that `--card` or `--reader` names; without either, the one reader that there is.
+    ///
+    /// - Parameter wait: seconds to wait for a card in the reader.
+    static func open(_ arguments: Arguments, _ terminal: Terminal) async throws -> any NFCTagTransport {
+        if let card = arguments.value("--card") {
+            guard arguments.value("--reader") == nil else { throw Failure.usage("--card and --reader exclude each other") }
+            guard card.hasPrefix("virtual:") else {
+                throw Failure.usage("--card takes virtual:KIND, not \(card)", "tapdeck record --card virtual:passport ...")
+            }
+            do {
+                let specification = try VirtualCardSpecification(reference: card)
+                return VirtualCardTransport(try VirtualCardCatalog.make(specification))
+            } catch {
+                throw Failure(.wrongUsage, error.description)
+            }
+        }
+        return try await reader(arguments, terminal)
+    }
+
+    private static func reader(_ arguments: Arguments, _ terminal: Terminal) async throws -> any NFCTagTransport {
+        do {
+            let context = try await PCSCContext.open()
+            let names = try await context.readers()
+            let name = try ReaderChoice.choose(arguments.value("--reader"), among: names)
+            try await waitForCard(in: name, context, arguments, terminal)
+            return try await PCSCTransport.connect(context, to: name)
+        } catch let error as TransportError {
+            throw ReaderFailure.failure(error)
+        }
+    }
+
+    private static func waitForCard(in name: String, _ context: PCSCContext, _ arguments: Arguments, _ terminal: Terminal) async throws {
+        let seconds = try seconds(arguments.value("--wait")) ?? (terminal.canAsk ? 60 : 0)
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        var isTold = false
+        while true {
+            let statuses = try await context.readerStatuses()
+            guard let status = statuses.first(where: { $0.reader == name }) else {
+                throw Failure(.outside, "the reader \(name) is gone")
+            }
+            if status.hasCard { return }
+            guard ContinuousClock.now < deadline else {
+                throw Failure(.outside, "no card in \(name)", "put a card on the reader; --wait 60 waits a minute for it")
+            }
+            if !isTold {
+                terminal.note("card     put it on the reader and leave it there (\(seconds) s)")
+                isTold = true
+            }
+            try await Task.sleep(for: .milliseconds(100))
+        }
+    }
+
+    private static func seconds(_ text: String?) throws -> Int? {
+        guard let text else { return nil }
+        guard let seconds = Int(text), (0...86_400).contains(seconds) else { throw Failure.usage("--wait takes seconds, not \(text)") }
+        return seconds
+    }
+}
+
+/// Which reader a name or a number means.
+enum ReaderChoice {
+    static func choose(_ wanted: String?, among names: [String]) throws -> String {
+        guard !names.isEmpty else { throw Failure(.outside, "pcscd is running and knows no reader", "tapdeck doctor") }
+        guard let wanted else {
+            if names.count == 1 { return names[0] }
+            throw Failure.usage("\(names.count) readers, and none is named: --reader NAME or a number", lines(names))
+        }
+        if let number = Int(wanted) {
+            guard names.indices.contains(number) else { throw Failure(.outside, lines: ["no reader \(number)"] + lines(names)) }
+            return names[number]
+        }
+        let fitting = names.indices.filter { names[$0] == wanted }.nonEmpty ?? names.indices.filter { names[$0].lowercased().contains(wanted.lowercased()) }
+        if fitting.count == 1 { return names[fitting[0]] }
+        if fitting.isEmpty {
+            throw Failure(
+                .outside,
+                lines: ["no reader has \"\(wanted)\" in its name"] + lines(names) + ["a number or a part of the name will do: --reader 0"]
+            )
+        }
+        throw Failure(
+            .wrongUsage,
+            lines: ["\"\(wanted)\" fits \(fitting.count == 2 ? "two" : "\(fitting.count)") readers"] + fitting.map { "\($0)  \(names[$0])" }
+                + ["--reader \(fitting[0])"]
+        )
+    }
+
+    private static func lines(_ names: [String]) -> [String] { names.enumerated().map { "\($0)  \($1)" } }
+}
+
+extension Failure {
+    fileprivate static func usage(_ first: String, _ more: [String]) -> Failure { Failure(.wrongUsage, lines: [first] + more) }
+}
+
+extension Array {
+    fileprivate var nonEmpty: [Element]? { isEmpty ? nil : self }
+}
+
+/// What an error of the reader's side means for people.
+enum ReaderFailure {
+    static func failure(_ error: TransportError) -> Failure {
+        switch error.case {
+        case .serviceUnavailable:
+            let socket = getenv("PCSCLITE_CSOCK_NAME").map { String(cString: $0) } ?? "/run/pcscd/pcscd.comm"
+            if error.detail.contains("libpcsclite") {
+                return Failure(.outside, "no PC/SC library: \(error.detail)", "sudo apt install pcscd", "tapdeck doctor")
+            }
+            return Failure(.outside, "no PC/SC service: nothing answers at \(socket)", "sudo apt install pcscd", "tapdeck doctor")
+        case .sharingViolation:
+            return Failure(.outside, "outside: another program holds the card for itself", error.detail, "end that program, or wait for it")
+        case .tagConnectionLost:
+            return Failure(.outside, "outside: the card was removed", error.detail)
+        case .unsupportedOperation, .readersForbidden:
+            return Failure(.wrongUsage, error.description)
+        default:
+            return Failure(.outside, "reader: \(error.detail.isEmpty ? error.case.rawValue : error.detail)")
+        }
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import Flows
+import Octets
+import TagTransport
+import TraceDecoding
+import TraceFile
+
+/// The results of flows as lines.
+enum FlowOutcome {
+    static func lines(_ flow: String, _ outcome: String, argumentsJSON: String, isJSON: Bool) -> [String] {
+        if isJSON { return [outcome] }
+        guard let value = try? JSONValue.parse(outcome) else { return [outcome] }
+        switch flow {
+        case "passport": return passport(value)
+        case "apdu": return script(value, argumentsJSON)
+        default: return [outcome]
+        }
+    }
+
+    /// What became of each file that was asked for, and what was checked.
+    private static func passport(_ value: JSONValue) -> [String] {
+        let status = value["dataGroupReadStatus"]?.objectValue ?? [:]
+        let read = status.values.count { $0.stringValue == "read" }
+        var lines: [String] = []
+        for (group, state) in status.sorted(by: { $0.key < $1.key }) where state.stringValue != "read" {
+            lines.append("\(pad("read", 8)) \(pad(group.uppercased(), 14)) \(state.stringValue ?? "")")
+        }
+        for step in ["passiveAuthentication", "activeAuthentication"] {
+            guard let stage = value["securityReport"]?[step] else { continue }
+            let name = step == "passiveAuthentication" ? "passive" : "active"
+            lines.append("\(pad(name, 8)) \(pad(stage["status"]?.stringValue ?? "", 14)) \(stage["detail"]?.stringValue ?? "")")
+        }
+        lines.append("\(pad("result", 8)) \(read) of \(status.count) files read")
+        return lines
+    }
+
+    /// Each command of a script with its answer; secret bytes of commands are not printed.
+    private static func script(_ value: JSONValue, _ argumentsJSON: String) -> [String] {
+        guard let text = (try? JSONValue.parse(argumentsJSON))?["script"]?.stringValue, let script = try? APDUScript(text) else { return [] }
+        let answers = value["answers"]?.arrayValue ?? value.arrayValue ?? []
+        return zip(script.commands, answers).map { command, answer in
+            let octets = (answer.stringValue).flatMap { try? Hex.decode($0) } ?? []
+            return "\(pad(APDUFields.name(of: command.octets), 42)) \(shown(octets))"
+        }
+    }
+
+    private static func shown(_ octets: [UInt8]) -> String {
+        if octets.count <= 18 { return Hex.encode(octets) }
+        return "\(Hex.encode(octets.prefix(8)))...\(Hex.encode(octets.suffix(2))), \(grouped(octets.count)) bytes"
+    }
+}

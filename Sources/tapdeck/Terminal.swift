@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// Standard output for results, standard error for everything else. The text is the same for a terminal and a pipe; only
+/// colour, the progress line and prompts depend on a terminal.
+struct Terminal: Sendable {
+    /// Nothing but results and errors.
+    var isQuiet = false
+
+    /// Whether questions can be asked and answered.
+    var canAsk: Bool { isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 }
+    var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+
+    /// A line of the result.
+    func result(_ line: String) { Terminal.write(line + "\n", to: STDOUT_FILENO) }
+
+    /// A heading, a closing line, a note.
+    func note(_ line: String) {
+        if !isQuiet { Terminal.write(line + "\n", to: STDERR_FILENO) }
+    }
+
+    /// An error: what is not so first, facts and remedies in the lines after it.
+    func error(_ lines: [String]) {
+        guard let first = lines.first else { return }
+        Terminal.write("tapdeck: \(first)\n", to: STDERR_FILENO)
+        for line in lines.dropFirst() { Terminal.write("  \(line)\n", to: STDERR_FILENO) }
+    }
+
+    /// One stage of long work. At a terminal the line of the same stage is redrawn; elsewhere a finished stage is one line.
+    func stage(_ line: String, isFinished: Bool) {
+        if isQuiet { return }
+        if errorIsTerminal {
+            Terminal.write("\r\u{1B}[K\(line)\(isFinished ? "\n" : "")", to: STDERR_FILENO)
+        } else if isFinished {
+            Terminal.write(line + "\n", to: STDERR_FILENO)
+        }
+    }
+
+    /// Asks for a secret; what is typed is not shown.
+    func ask(_ prompt: String) -> String? {
+        guard canAsk else { return nil }
+        Terminal.write(prompt, to: STDERR_FILENO)
+        var settings = termios()
+        tcgetattr(STDIN_FILENO, &settings)
+        let before = settings
+        settings.c_lflag &= ~tcflag_t(ECHO)
+        tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+        defer {
+            var restored = before
+            tcsetattr(STDIN_FILENO, TCSANOW, &restored)
+            Terminal.write("\n", to: STDERR_FILENO)
+        }
+        return readLine()
+    }
+
+    /// Writes all of `text`; a reader that has gone away ends it.
+    static func write(_ text: String, to descriptor: Int32) {
+        var text = text
+        text.withUTF8 { buffer in
+            var written = 0
+            while written < buffer.count {
+                let count = Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), buffer.count - written)
+                if count < 0, errno == EINTR { continue }
+                if count <= 0 { return }
+                written += count
+            }
+        }
+    }
+}
+
+/// Exit statuses of every command.
+enum ExitStatus: Int32, Sendable, Comparable {
+    case fine = 0
+    /// The thing asked about is not so.
+    case notSo = 1
+    case wrongUsage = 2
+    /// The outside failed.
+    case outside = 3
+    case interrupted = 130
+
+    /// Of several results the worst counts: 3 before 1.
+    static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// Why a command ends early: its status and the lines that say so.
+struct Failure: Error {
+    var status: ExitStatus
+    var lines: [String]
+
+    init(_ status: ExitStatus, _ lines: String...) {
+        self.status = status
+        self.lines = lines
+    }
+
+    init(_ status: ExitStatus, lines: [String]) {
+        self.status = status
+        self.lines = lines
+    }
+
+    static func usage(_ lines: String...) -> Failure { Failure(.wrongUsage, lines: lines) }
+}

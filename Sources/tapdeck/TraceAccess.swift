@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import TraceDecoding
+import TraceFile
+
+/// How commands reach a trace and its secrets, and how they say what is wrong with either.
+enum TraceAccess {
+    /// The secrets for a trace: those that `--secrets` names; else those inside it or beside it.
+    static func secrets(
+        for path: String, session: String?, embedded: [SecretRecord]?, _ arguments: Arguments
+    ) throws -> (store: SecretStore, whereFound: SecretsPlace) {
+        do {
+            let found = try SecretStore.load(forTrace: path, session: session, embedded: embedded)
+            guard let given = arguments.value("--secrets") else { return found }
+            return (try load(given).merging(found.store), found.whereFound)
+        } catch let error as TraceFileError {
+            throw failure(error)
+        }
+    }
+
+    private static func load(_ given: String) throws -> SecretStore {
+        guard given.hasPrefix("env:") else { return try SecretStore.load(path: given) }
+        let name = String(given.dropFirst(4))
+        guard let value = getenv(name) else { throw Failure(.outside, "the variable \(name) is not set: --secrets \(given)") }
+        return try SecretStore.load(text: String(cString: value), name: name)
+    }
+
+    /// The status and text for an error of the file.
+    static func failure(_ error: TraceFileError) -> Failure {
+        switch error.code {
+        case .exists:
+            Failure(.wrongUsage, error.description, "\(numbered(error.path)) is free, or --force")
+        case .otherSession(let wanted, let found):
+            Failure(.outside, "\(error.path) holds the secrets of another session", "the trace is \(wanted)", "the secrets are \(found)")
+        default:
+            Failure(.outside, error.description)
+        }
+    }
+
+    /// The first free name beside one that is taken: `gate-2.pcapng`.
+    private static func numbered(_ path: String) -> String {
+        let stem = path.hasSuffix(".pcapng") ? String(path.dropLast(7)) : path
+        for number in 2...1_000 where access("\(stem)-\(number).pcapng", F_OK) != 0 { return "\(stem)-\(number).pcapng" }
+        return "another name"
+    }
+
+    /// Says where a file stops being readable.
+    ///
+    /// - Returns: the status: a file that ends inside its last record is what a killed recorder leaves, and fine.
+    static func report(_ damage: TraceDamage?, of path: String, _ terminal: Terminal) -> ExitStatus {
+        guard let damage else { return .fine }
+        let place = "in block \(grouped(UInt64(clamping: damage.block))), at byte \(grouped(damage.offset))"
+        let rows = damage.rows == 1 ? "the row before it is" : "the \(grouped(UInt64(clamping: damage.rows))) rows before it are"
+        switch damage.kind {
+        case .cutShort:
+            let whole = path.hasSuffix(".pcapng") ? "\(path.dropLast(7))-whole.pcapng" : "\(path)-whole"
+            terminal.error([
+                "\(path) is cut short \(place)", "\(damage.detail); \(rows) whole", "this is what a killed recorder or a broken copy leaves",
+                "editcap \(path) \(whole)",
+            ])
+            return .fine
+        case .damaged:
+            terminal.error([
+                "\(path) is damaged \(place)", "trace: \(damage.detail)", "\(rows) whole and shown; nothing after it can be trusted",
+            ])
+            return .outside
+        case .unreadable:
+            terminal.error(["\(path) cannot be read on \(place)", damage.detail, "\(rows) whole and shown"])
+            return .outside
+        }
+    }
+}
+
+/// `18204` as `18,204`.
+func grouped(_ number: some BinaryInteger) -> String {
+    var text = ""
+    let digits = String(number)
+    for (index, digit) in digits.enumerated() {
+        if index > 0, (digits.count - index) % 3 == 0 { text.append(",") }
+        text.append(digit)
+    }
+    return text
+}
+
+/// `9 kB`, `1.2 MB`; bytes below a thousand.
+func size(_ bytes: UInt64) -> String {
+    switch bytes {
+    case ..<1_000: "\(bytes) bytes"
+    case ..<1_000_000: "\((bytes + 500) / 1_000) kB"
+    default: "\(SummaryLine.decimal((bytes + 50_000) / 100_000, places: 1)) MB"
+    }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+
+import CoreExtendedNFC
+import Flows
+import PCSC
+import Synchronization
+import TagTransport
+import TraceDecoding
+import TraceFile
+import Tracing
+
+/// `record`: a flow of the library over a card, with everything that passes kept in a trace.
+enum RecordVerb: Verb {
+    static let name = "record"
+    static let summary = "run a flow over a card and keep everything that passes"
+    static let synopsis = [
+        "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] passport --mrz-key KEY [--dg LIST]",
+        "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] apdu SCRIPT",
+    ]
+    static let options = [
+        OptionSpec("-o", .required("FILE"), "the trace; FLOW-DATE-TIME.pcapng without it"),
+        OptionSpec("--force", .none, "replace an existing file"),
+        OptionSpec("--reader", .required("NAME|N"), "a reader by its number or a part of its name"),
+        OptionSpec("--card", .required("virtual:KIND"), "a virtual card in this process: virtual:passport?seed=7"),
+        OptionSpec("--wait", .required("S"), "seconds to wait for a card; 60 at a terminal, else 0"),
+        OptionSpec("--embed-secrets", .none, "keep the secrets inside the trace"),
+        OptionSpec("--no-secrets", .none, "keep no secrets: such a trace cannot be replayed by itself"),
+        OptionSpec("--mrz-key", .asked("KEY"), "passport: number, birth and expiry with check digits; ask, env:NAME, file:PATH, -"),
+        OptionSpec("--dg", .required("LIST"), "passport: the files to read, com,sod,dg1 without it"),
+    ]
+    static let details = [
+        "SCRIPT has a command in hex a line; # comments; !reset, !remove, !wait MS; = HEX or = 90?? checks the answer.",
+        "An MRZ key has < in it and must be quoted: --mrz-key 'L898902C<369080619406236'",
+        "Status 0 when the flow succeeded, 1 when the card or a check refused, 3 when reader or card went away.",
+    ]
+
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
+        if arguments.program != nil { throw Failure.usage("record -- PROGRAM is not there yet; flows are: passport, apdu") }
+        guard let flowName = arguments.operands.first else { throw Failure.usage("record needs a flow: passport or apdu", "tapdeck record --help") }
+        guard let flow = FlowTable.named(flowName) else {
+            throw Failure.usage("unknown flow \(flowName)\(Nearest.suggestion(for: flowName, among: FlowTable.all.map(\.name)))")
+        }
+        let path = arguments.value("-o") ?? "\(flowName)-\(UTC.fileStamp(UTC.now())).pcapng"
+        let placement = try placement(arguments)
+        let argumentsJSON = try flowArguments(flowName, arguments, terminal)
+        let session = RecordSession(flow: flow, argumentsJSON: argumentsJSON, path: path, placement: placement, terminal: terminal)
+        return try await session.run(over: try await CardSource.open(arguments, terminal), replacing: arguments.has("--force"), arguments)
+    }
+
+    private static func placement(_ arguments: Arguments) throws -> SecretsPlacement {
+        switch (arguments.has("--embed-secrets"), arguments.has("--no-secrets")) {
+        case (true, true): throw Failure.usage("--embed-secrets and --no-secrets exclude each other")
+        case (true, false): .embedded
+        case (false, true): .none
+        case (false, false): .beside
+        }
+    }
+
+    private static func flowArguments(_ flow: String, _ arguments: Arguments, _ terminal: Terminal) throws -> String {
+        switch flow {
+        case "passport":
+            guard arguments.operands.count == 1 else { throw Failure.usage("passport takes no operand: \(arguments.operands[1])") }
+            let key = try SecretValue.read(arguments.value("--mrz-key"), option: "--mrz-key", prompt: "key      ", terminal)
+            return try PassportOptions.argumentsJSON(key: key, groups: arguments.value("--dg") ?? "com,sod,dg1")
+        case "apdu":
+            guard arguments.operands.count == 2 else { throw Failure.usage("apdu takes one script: tapdeck record apdu SCRIPT, - for standard input") }
+            let text = try FileText.read(arguments.operands[1], limit: 1 << 24)
+            do { _ = try APDUScript(text) } catch { throw Failure(.wrongUsage, "\(arguments.operands[1]): \(error)") }
+            return JSONValue.object(["script": .string(text)]).text
+        default:
+            throw Failure.usage("the flow \(flow) has no options here")
+        }
+    }
+}
+
+/// The passport flow's options.
+enum PassportOptions {
+    static func argumentsJSON(key: String, groups: String) throws -> String {
+        let names = groups.split(separator: ",").map { $0.lowercased() }
+        let known = DataGroupId.allCases.map(\.rawValue)
+        for name in names where !known.contains(name) {
+            throw Failure.usage("no file \(name)\(Nearest.suggestion(for: name, among: known)): --dg com,sod,dg1")
+        }
+        guard !names.isEmpty else { throw Failure.usage("--dg names no file") }
+        return JSONValue.object([
+            "mrzKey": .string(key), "dataGroups": .array(names.map { .string($0) }), "performActiveAuth": .bool(false),
+            "trustAnchors": .array([]),
+        ]).text
+    }
+}
+
+/// One run of `record`.
+struct RecordSession: Sendable {
+    let flow: AnyFlow
+    let argumentsJSON: String
+    let path: String
+    let placement: SecretsPlacement
+    let terminal: Terminal
+
+    func run(over transport: any NFCTagTransport, replacing: Bool, _ arguments: Arguments) async throws -> ExitStatus {
+        let recording: Recording
+        do { recording = try Recording(to: path, secrets: placement, replacing: replacing) } catch { throw TraceAccess.failure(error) }
+        let start = ContinuousClock.now
+        let stages = StageLines(terminal: terminal)
+        var failure: FlowFailure?
+        var outcome = ""
+        do {
+            outcome = try await Interruption.cancelling {
+                try await PassportProgress.$observer.withValue({ stages.show($0) }) {
+                    // The card is nobody else's for the length of the flow.
+                    guard let reader = transport as? PCSCTransport else {
+                        return try await recording.run(flow: flow, argumentsJSON: argumentsJSON, over: transport)
+                    }
+                    return try await reader.withTransaction {
+                        try await recording.run(flow: flow, argumentsJSON: argumentsJSON, over: reader)
+                    }
+                }
+            }
+        } catch {
+            failure = FlowFailure.describe(error)
+        }
+        let elapsed = ContinuousClock.now - start
+        var writeError: TraceFileError?
+        do { try recording.close() } catch { writeError = error }
+        if let reader = transport as? PCSCTransport { try? await reader.card.disconnect() }
+
+        if failure == nil { FlowOutcome.lines(flow.name, outcome, argumentsJSON: argumentsJSON, isJSON: arguments.wantsJSON).forEach(terminal.result) }
+        closing(recording.summary, elapsed, failure)
+        if let writeError {
+            terminal.error([writeError.description])
+            return .outside
+        }
+        if Interruption.wasAsked { return .interrupted }
+        return failure.flatMap { ExitStatus(rawValue: $0.exitStatus) } ?? .fine
+    }
+
+    /// Size, what went wrong first, and the next command.
+    private func closing(_ summary: RecordingSummary, _ elapsed: Duration, _ failure: FlowFailure?) {
+        let nanoseconds = UInt64(clamping: elapsed.components.seconds) &* 1_000_000_000 &+ UInt64(clamping: elapsed.components.attoseconds / 1_000_000_000)
+        if let failure {
+            terminal.error(["\(failure.blame.rawValue): \(failure.detail.isEmpty ? failure.case : failure.detail)"])
+            if let refusal = summary.lastRefusal {
+                terminal.note("last refusal: exchange \(refusal.exchange), card answered \(APDUFields.status(refusal.status)) to \(APDUFields.instruction(refusal.instruction))")
+            }
+        }
+        let exchanges = "\(grouped(summary.exchanges)) exchange\(summary.exchanges == 1 ? "" : "s")"
+        terminal.note("\(path): \(exchanges), \(SummaryLine.span(nanoseconds)), \(size(summary.byteCount))")
+        if flow.name == "passport", placement != .none {
+            terminal.note(placement == .beside ? "both files hold one person's document: share neither" : "this file holds one person's document: do not share it")
+        }
+        terminal.note("  tapdeck show \(path)")
+    }
+}
+
+/// The progress of a passport read as lines, one a step, with the time that it took.
+final class StageLines: Sendable {
+    private let terminal: Terminal
+    private let last: Mutex<ContinuousClock.Instant>
+
+    init(terminal: Terminal) {
+        self.terminal = terminal
+        last = Mutex(ContinuousClock.now)
+    }
+
+    func show(_ progress: PassportProgress) {
+        let isFinished = progress.state != .running
+        guard isFinished || terminal.errorIsTerminal, progress.stage != .result else { return }
+        let now = ContinuousClock.now
+        let took = last.withLock { last in
+            defer { if isFinished { last = now } }
+            return now - last
+        }
+        let tenths = took.components.seconds * 10 + took.components.attoseconds / 100_000_000_000_000_000
+        let seconds = "\(tenths / 10).\(tenths % 10) s"
+        terminal.stage(StageLines.line(progress, seconds), isFinished: isFinished)
+    }
+
+    /// `read     EF.COM         22 bytes                                        0.1 s`.
+    static func line(_ progress: PassportProgress, _ took: String) -> String {
+        var text = progress.state == .failed ? "FAILED \(progress.text)" : progress.text
+        if progress.state == .running, let done = progress.bytesDone, let total = progress.bytesTotal, total > 0 {
+            text = "\(grouped(done)) of \(grouped(total)) bytes   \(done * 100 / total) %"
+        }
+        return "\(pad(progress.stage.rawValue, 8)) \(pad(progress.subject, 14)) \(pad(text, 47)) \(took)"
+    }
+}
