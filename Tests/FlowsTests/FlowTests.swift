@@ -4,6 +4,7 @@ import CoreExtendedNFC
 import Flows
 import Foundation
 import Testing
+import VirtualCards
 
 @Suite struct FlowTableTests {
     @Test func everyFlowIsFoundByItsNameAndNamesAreUnique() {
@@ -87,5 +88,31 @@ import Testing
         let text = String(decoding: try JSONEncoder().encode(failure), as: UTF8.self)
         #expect(!text.contains("null") && !text.contains("code"))
         #expect(try JSONDecoder().decode(FlowFailure.self, from: Data(text.utf8)) == failure)
+    }
+}
+
+@Suite struct PassportFlowTests {
+    private func card() throws -> VirtualCardTransport {
+        VirtualCardTransport(try VirtualCardCatalog.make(try VirtualCardSpecification(reference: "virtual:passport")))
+    }
+
+    @Test func equalReadsGiveEqualText() async throws {
+        let flow = try #require(FlowTable.named("passport"))
+        let arguments = #"{"mrzKey":"L898902C<369080619406236","dataGroups":["com","sod","dg1"],"performActiveAuth":true,"trustAnchors":["3000"]}"#
+        let first = try await flow.run(argumentsJSON: arguments, over: try card())
+        let second = try await flow.run(argumentsJSON: arguments, over: try card())
+        #expect(first == second)
+        #expect(!first.contains("null"))
+        #expect(first.contains(#""com":"60145F0104303130"#))
+        #expect(first.contains(#""dataGroupReadStatus":{"com":"read","dg1":"read","sod":"read"}"#))
+        let model = try JSONSerialization.jsonObject(with: Data(first.utf8)) as? [String: Any]
+        #expect((model?["mrz"] as? [String: Any])?["lastName"] as? String == "ERIKSSON")
+    }
+
+    @Test func theLibrarysErrorComesThroughUnchanged() async throws {
+        let flow = try #require(FlowTable.named("passport"))
+        await #expect(throws: NFCError.bacFailed("")) {
+            try await flow.run(argumentsJSON: #"{"mrzKey":"L898902C<369080619406230"}"#, over: try card())
+        }
     }
 }
