@@ -318,6 +318,17 @@ private func selections(_ chip: SecuredChip) -> [DataGroupId] {
         #expect(chip.commands.count == 6)
     }
 
+    /// A replay ends a call with an error of its own, also in the middle of a file after DG1.
+    @Test func anErrorThatIsNotTheCardsEndsTheWholeRead() async throws {
+        struct Divergence: Error {}
+        let chip = SecuredChip(files: SpecimenFiles.withDG3)
+        let stopping = StoppingTransport(chip, at: 13, with: Divergence())
+        await #expect(throws: Divergence.self) { try await read(stopping, [.com, .dg1, .dg2]) }
+        let other = SecuredChip(files: SpecimenFiles.withDG3)
+        let cancelled = StoppingTransport(other, at: 13, with: TransportError(.cancelled))
+        await #expect(throws: NFCError.sessionInvalidatedByCaller) { try await read(cancelled, [.com, .dg1, .dg2]) }
+    }
+
     @Test func aDrawThatIsMissingComesThrough() async throws {
         let chip = SecuredChip(files: SpecimenFiles.all)
         let environment = CardEnvironment(random: FixedRandom(draws: [:]))
@@ -326,6 +337,31 @@ private func selections(_ chip: SecuredChip) -> [DataGroupId] {
                 try await CoreExtendedNFC.readPassport(transport: chip, mrzKey: AppendixD.mrzKey, dataGroups: [.dg1])
             }
         }
+    }
+}
+
+/// Throws at the N-th command instead of sending it.
+private final class StoppingTransport: NFCTagTransport {
+    private let chip: any NFCTagTransport
+    private let stop: Int
+    private let error: any Error
+    private let count = Mutex(0)
+
+    init(_ chip: any NFCTagTransport, at stop: Int, with error: any Error) {
+        self.chip = chip
+        self.stop = stop
+        self.error = error
+    }
+
+    var identifier: Data { chip.identifier }
+    func send(_ data: Data) async throws -> Data { throw TransportError.unsupported("send") }
+    func sendAPDU(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
+        let number = count.withLock { count in
+            count += 1
+            return count
+        }
+        if number == stop { throw error }
+        return try await chip.sendAPDU(apdu)
     }
 }
 

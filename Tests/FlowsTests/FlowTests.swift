@@ -98,7 +98,9 @@ import VirtualCards
 
     @Test func equalReadsGiveEqualText() async throws {
         let flow = try #require(FlowTable.named("passport"))
-        let arguments = #"{"mrzKey":"L898902C<369080619406236","dataGroups":["com","sod","dg1"],"performActiveAuth":true,"trustAnchors":["3000"]}"#
+        let arguments = """
+            {"mrzKey":"L898902C<369080619406236","dataGroups":["com","sod","dg1"],"performActiveAuth":true,"trustAnchors":["3000"]}
+            """
         let first = try await flow.run(argumentsJSON: arguments, over: try card())
         let second = try await flow.run(argumentsJSON: arguments, over: try card())
         #expect(first == second)
