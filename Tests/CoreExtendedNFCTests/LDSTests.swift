@@ -54,7 +54,7 @@ import Testing
         for content in [wrap(0x04, list), wrap(0x24, wrap(0x04, Array(list[..<20])), wrap(0x04, Array(list[20...])))] {
             let signed = wrap(
                 0x30, octets("020103"), wrap(0x31, wrap(0x30, sha256)),
-                wrap(0x30, octets("060667810801010 1".replacing(" ", with: "")), wrap(0xA0, content)))
+                wrap(0x30, octets("0606678108010101"), wrap(0xA0, content)))
             let file = wrap(0x77, wrap(0x30, octets("06092A864886F70D010702"), wrap(0xA0, signed)))
             let object = try SecurityObject(file)
             #expect(object.contentType == "2.23.136.1.1.1")
@@ -133,7 +133,7 @@ import Testing
     private func big(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } }
 
     private func dataGroup2(_ block: [UInt8]) -> [UInt8] {
-        let header = TLV.encode(0xA1, octets("8002010187020101880200 08".replacing(" ", with: "")))
+        let header = TLV.encode(0xA1, octets("800201018702010188020008"))
         let template = TLV.encode(0x7F60, header + TLV.encode(0x5F2E, block))
         return TLV.encode(0x75, TLV.encode(0x7F61, octets("020101") + template))
     }

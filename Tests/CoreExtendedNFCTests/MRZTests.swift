@@ -68,7 +68,7 @@ private enum Specimen {
         #expect(try MRZKey(String(Specimen.td2.suffix(36))).value == "D23145890774081221204159")
     }
 
-    @Test func awrongCheckDigitIsToldAndTheKeyKept() throws {
+    @Test func aWrongCheckDigitIsToldAndTheKeyKept() throws {
         let key = try MRZKey("L898902C<369080619406235")
         #expect(key.value == "L898902C<369080619406235")
         #expect(!key.checkDigitsHold)

@@ -51,7 +51,7 @@ import Testing
 }
 
 @Suite struct IdentityTests {
-    @Test func thirtySixKindsHaveAFamilyAndCardInfoSurvivesJSON() throws {
+    @Test func cardInfoSurvivesJSONAndKindsHaveTheirFamily() throws {
         let info = CardInfo(
             type: .unknown(atqa: Data([0x03, 0x44]), sak: 0x20), uid: Data([4, 1]),
             ats: ATSInfo(bytes: [0x78, 0x80, 0x70, 0x02, 0xC1, 5]))

@@ -34,7 +34,7 @@ enum SpecimenFiles {
         }
         let list = TLV.encode(0x30, octets("020100") + sha256 + TLV.encode(0x30, hashes))
         let content = TLV.encode(
-            0x30, octets("060667810801010 1".filter { $0 != " " }) + TLV.encode(0xA0, TLV.encode(0x04, list)))
+            0x30, octets("0606678108010101") + TLV.encode(0xA0, TLV.encode(0x04, list)))
         let signed = TLV.encode(0x30, octets("020103") + TLV.encode(0x31, sha256) + content)
         return TLV.encode(0x77, TLV.encode(0x30, octets("06092A864886F70D010702") + TLV.encode(0xA0, signed)))
     }
@@ -244,7 +244,7 @@ private func selections(_ chip: SecuredChip) -> [DataGroupId] {
         #expect(model.problems.first?.kind == .channel)
     }
 
-    @Test func achangedAnswerEndsTheReadOfDG1WithTheChannelsError() async throws {
+    @Test func aChangedAnswerEndsTheReadOfDG1WithTheChannelsError() async throws {
         let chip = SecuredChip(files: SpecimenFiles.all) { _, command, honest in
             command.ins == 0xB0 && command.p2 == 4 ? .bare([UInt8](repeating: 0x87, count: 20) + [0x90, 0x00]) : .plain(honest)
         }

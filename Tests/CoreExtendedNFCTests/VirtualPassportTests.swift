@@ -119,7 +119,7 @@ private final class VirtualManager: NFCSessionManager, @unchecked Sendable {
     }
 
     /// Whatever failed because the user ended the session is the user's wish, and nothing is shown.
-    @Test func afailureAfterTheUsersCancelIsTheCancel() async throws {
+    @Test func aFailureAfterTheUsersCancelIsTheCancel() async throws {
         let manager = VirtualManager(try card(try VirtualCardSpecification(reference: "virtual:passport?fault=remove@7").options))
         { manager, line in
             if line.hasPrefix("access  BAC") { manager.cancelByUser() }
