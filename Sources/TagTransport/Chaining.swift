@@ -5,6 +5,8 @@ import Foundation
 extension ISO7816TagTransporting {
     /// The most octets that one chained response may have: what an extended response can hold, over again for safety.
     private var longestChain: Int { 1 << 20 }
+    /// The most parts that it may come in: a card that hands out single octets has no end either.
+    private var mostParts: Int { 1 << 13 }
 
     public func sendAPDUWithChaining(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
         var response = try await sendAPDU(apdu)
@@ -14,9 +16,11 @@ extension ISO7816TagTransporting {
         let channelClass = apdu.cla & 0xC0 == 0x40 ? apdu.cla & 0x4F : apdu.cla & 0x03
         var data = response.data
         var empty = 0
+        var parts = 0
         while response.needsGetResponse {
             empty = response.data.isEmpty ? empty + 1 : 0
-            guard data.count <= longestChain, empty <= 2 else {
+            parts += 1
+            guard data.count <= longestChain, empty <= 2, parts <= mostParts else {
                 throw TransportError(.malformedResponse, detail: "61xx without an end after \(data.count) bytes")
             }
             response = try await sendAPDU(CommandAPDU(cla: channelClass, ins: 0xC0, p1: 0, p2: 0, le: response.sw2))

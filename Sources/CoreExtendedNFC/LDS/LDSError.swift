@@ -20,7 +20,7 @@ public struct LDSError: Error, Sendable, Equatable, CustomStringConvertible {
     public let offset: Int
     public let detail: String
 
-    init(_ code: Code, offset: Int = 0, _ detail: String) {
+    public init(_ code: Code, offset: Int = 0, _ detail: String = "") {
         self.code = code
         self.offset = offset
         self.detail = detail

@@ -46,7 +46,7 @@ struct FileReadPlan: Sendable {
         if let total, octets.count >= total { return .finished(Array(octets[..<total])) }
         steps += 1
         // A card that hands out a few octets at a time is slow, one that hands out single octets of a long file is hostile.
-        guard steps <= 64 + (total ?? 0) / 16 else {
+        guard steps <= (total == nil ? 16 : 4_096 + (total ?? 0) / 12) else {
             throw FileReadError(.tooManySteps, "\(name): \(octets.count) bytes after \(steps - 1) commands")
         }
         let isOdd = octets.count > 0x7FFF

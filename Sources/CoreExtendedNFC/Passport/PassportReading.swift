@@ -208,11 +208,21 @@ struct PassportReading {
             statuses[file] = .read
             show(.read, file.displayName, .done, bytesText(octets.count), plan)
         } catch {
-            if error is CancellationError || error is EnvironmentError { throw error }
+            guard Self.belongsToTheCard(error) else { throw error }
             note(error, file, plan)
         }
         if case .ended(let reason) = channel.state, ending == nil {
             ending = NFCError.secureMessagingError("secure messaging ended: \(reason)")
+        }
+    }
+
+    /// Whether an error tells of the card or the link to it. Every other, such as a cancellation or the end of a replay, ends the
+    /// whole read.
+    private static func belongsToTheCard(_ error: any Error) -> Bool {
+        switch error {
+        case let error as TransportError: error.case != .cancelled && error.case != .readersForbidden
+        case let error as NFCError: !error.isNFCCancellation
+        default: error is FileReadError || error is SecureMessagingError
         }
     }
 

@@ -66,9 +66,11 @@ public final class SecureMessagingTransport: ISO7816TagTransporting {
         var data = response.data
         var classOctet: UInt8 = 0x00
         var empty = 0
+        var parts = 0
         while response.needsGetResponse {
             empty = response.data.isEmpty ? empty + 1 : 0
-            guard data.count <= Self.longestAnswer, empty <= 2 else {
+            parts += 1
+            guard data.count <= Self.longestAnswer, empty <= 2, parts <= Self.mostParts else {
                 throw TransportError(.malformedResponse, detail: "61xx without an end after \(data.count) bytes")
             }
             let next = try await link.sendAPDU(CommandAPDU(cla: classOctet, ins: 0xC0, p1: 0, p2: 0, le: response.sw2))
@@ -85,4 +87,6 @@ public final class SecureMessagingTransport: ISO7816TagTransporting {
 
     /// An extended answer and its protection, twice over.
     private static let longestAnswer = 1 << 17
+    /// The longest answer in parts of 256 octets.
+    private static let mostParts = 1 << 9
 }
