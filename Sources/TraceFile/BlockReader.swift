@@ -59,9 +59,11 @@ struct BlockReader {
         fill(12)
         let there = end - start
         if there == 0, failure == nil { return nil }
-        guard there >= 12 else { throw short(said: there >= 8 ? UInt64(u32(at: start + 4)) : nil) }
-
         let type = u32(at: start)
+        // A section's byte order, and with it its length, is told by its third word only.
+        guard there >= 12 else {
+            throw short(said: there >= 8 && type != Pcapng.sectionHeader ? UInt64(u32(at: start + 4)) : nil)
+        }
         if type == Pcapng.sectionHeader {
             switch u32(at: start + 8, bigEndian: false) {
             case Pcapng.byteOrderMagic: isBigEndian = false
