@@ -16,7 +16,8 @@ import Testing
         let own = try Sample.octets()
         var seeds = [own, swapByteOrder(own), own + swapByteOrder(own)]
         if let folder = SharedData.folder?.appendingPathComponent("specs/trace-samples") {
-            for name in try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() where name.hasSuffix(".pcapng") {
+            for name in try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() where name.hasSuffix(".pcapng")
+            {
                 seeds.append([UInt8](try Data(contentsOf: folder.appendingPathComponent(name))))
             }
         }
