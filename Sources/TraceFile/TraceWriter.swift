@@ -4,7 +4,8 @@
 ///
 /// Each call is one `write(2)`, so a process that is killed leaves a file that ends with a whole block, or inside the
 /// one being written. After an error the file ends with a whole block and the writer can be used again. Rows are not
-/// forced to the disk's surface (`fsync`): a power cut may lose more. Not safe to use from two threads at once.
+/// forced to the disk's surface (`fsync`): a power cut may lose more. A path that ends with `.gz` is compressed, and all
+/// this holds for it only once it was closed. Not safe to use from two threads at once.
 public struct TraceWriter: ~Copyable {
     /// The number of rows written, the parts of one row counted once.
     public private(set) var rowCount = 0
@@ -36,7 +37,7 @@ public struct TraceWriter: ~Copyable {
 
     public var path: String { file.path }
 
-    /// The file's length in octets.
+    /// The file's length in octets, compressed where it is.
     public var byteCount: UInt64 { file.byteCount }
 
     /// Declares an interface that appeared after the first row.
