@@ -3,7 +3,9 @@
 import CZlib
 
 /// Makes a gzip stream (RFC 1952) of what it is given piece by piece.
-final class Gzip {
+///
+/// Sendable because it is never shared: the one file that writes through it cannot be copied.
+final class Gzip: @unchecked Sendable {
     private let stream: UnsafeMutablePointer<z_stream>
     private var isFinished = false
 

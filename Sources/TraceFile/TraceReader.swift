@@ -16,7 +16,7 @@ public enum TraceItem: Sendable, Equatable {
 /// It takes both byte orders, several sections, every link type, enhanced, simple and old packet blocks; blocks that it
 /// does not know are passed over by their length. Gzip is opened on the way. Whatever is in the file, reading ends, with
 /// ``damage`` saying where and why when that was before the file's end.
-public struct TraceReader: ~Copyable {
+public struct TraceReader: ~Copyable, Sendable {
     /// The file's name as it was given; empty for octets.
     public let path: String
     /// The first section's header.
