@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: MIT
 
 /// Numbers and options inside one block. Every read is checked and gives nil past the end.
+///
+/// It does not own the octets: it is made and used inside one `withFields`, and never kept.
 struct BlockFields {
-    let octets: ArraySlice<UInt8>
+    let octets: UnsafeRawBufferPointer
     let isBigEndian: Bool
 
     var count: Int { octets.count }
 
     func u16(_ place: Int) -> UInt16? {
         guard place >= 0, place <= count - 2 else { return nil }
-        let first = UInt16(octets[octets.startIndex + place])
-        let second = UInt16(octets[octets.startIndex + place + 1])
-        return isBigEndian ? first << 8 | second : second << 8 | first
+        let value = octets.loadUnaligned(fromByteOffset: place, as: UInt16.self)
+        return isBigEndian ? UInt16(bigEndian: value) : UInt16(littleEndian: value)
     }
 
     func u32(_ place: Int) -> UInt32? {
         guard place >= 0, place <= count - 4 else { return nil }
-        let value = octets.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: place, as: UInt32.self) }
+        let value = octets.loadUnaligned(fromByteOffset: place, as: UInt32.self)
         return isBigEndian ? UInt32(bigEndian: value) : UInt32(littleEndian: value)
     }
 
     func u64(_ place: Int) -> UInt64? {
-        guard let first = u32(place), let second = u32(place + 4) else { return nil }
-        return isBigEndian ? UInt64(first) << 32 | UInt64(second) : UInt64(second) << 32 | UInt64(first)
+        guard place >= 0, place <= count - 8 else { return nil }
+        let value = octets.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+        return isBigEndian ? UInt64(bigEndian: value) : UInt64(littleEndian: value)
     }
 
     /// The octets of a range given from the start of the block.
-    func slice(_ range: Range<Int>) -> ArraySlice<UInt8> {
+    func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer {
         let low = min(max(range.lowerBound, 0), count)
         let high = min(max(range.upperBound, low), count)
-        return octets[octets.startIndex + low..<octets.startIndex + high]
+        return UnsafeRawBufferPointer(rebasing: octets[low..<high])
     }
 
     func text(_ range: Range<Int>) -> String { String(decoding: slice(range), as: UTF8.self) }

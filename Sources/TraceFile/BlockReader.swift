@@ -5,8 +5,7 @@ struct BlockReader {
     struct Block {
         var type: UInt32
         /// The whole block, both length fields included; empty when it was passed over.
-        var octets: ArraySlice<UInt8>
-        var isBigEndian: Bool
+        var octets: BlockOctets
         var number: Int
         var offset: UInt64
     }
@@ -59,9 +58,11 @@ struct BlockReader {
         fill(12)
         let there = end - start
         if there == 0, failure == nil { return nil }
-        guard there >= 12 else { throw short(said: there >= 8 ? UInt64(u32(at: start + 4)) : nil) }
-
         let type = u32(at: start)
+        // A section's byte order, and with it its length, is told by its third word only.
+        guard there >= 12 else {
+            throw short(said: there >= 8 && type != Pcapng.sectionHeader ? UInt64(u32(at: start + 4)) : nil)
+        }
         if type == Pcapng.sectionHeader {
             switch u32(at: start + 8, bigEndian: false) {
             case Pcapng.byteOrderMagic: isBigEndian = false
@@ -80,11 +81,11 @@ struct BlockReader {
             fill(length)
             guard end - start >= length else { throw short(said: UInt64(length)) }
             try checkTrailer(u32(at: start + length - 4), length)
-            let octets = buffer[start..<start + length]
-            block = Block(type: type, octets: octets, isBigEndian: isBigEndian, number: blocks + 1, offset: offset)
+            let octets = BlockOctets(buffer: buffer, start: start, count: length, isBigEndian: isBigEndian)
+            block = Block(type: type, octets: octets, number: blocks + 1, offset: offset)
             start += length
         } else {
-            block = Block(type: type, octets: [], isBigEndian: isBigEndian, number: blocks + 1, offset: offset)
+            block = Block(type: type, octets: BlockOctets([]), number: blocks + 1, offset: offset)
             try skip(length)
         }
         offset += UInt64(length)
@@ -93,7 +94,7 @@ struct BlockReader {
     }
 
     /// What is left of the block that could not be read, for judging whether it is a sound beginning.
-    var rest: ArraySlice<UInt8> { buffer[start..<end] }
+    var rest: BlockOctets { BlockOctets(buffer: buffer, start: start, count: end - start, isBigEndian: isBigEndian) }
 
     func u32(at index: Int) -> UInt32 { u32(at: index, bigEndian: isBigEndian) }
 
@@ -140,8 +141,12 @@ struct BlockReader {
             end = kept
         }
         while end < count {
-            // The buffer grows by doubling and only after it was filled: a length that lies costs no memory.
-            if end == buffer.count { buffer.append(contentsOf: repeatElement(0, count: buffer.count)) }
+            // The buffer grows only after it was filled, at most twofold: a length that lies costs no memory.
+            if end == buffer.count {
+                let size = max(min(buffer.count * 2, count), buffer.count + Self.pieceSize)
+                buffer.reserveCapacity(size)
+                buffer.append(contentsOf: repeatElement(0, count: size - buffer.count))
+            }
             guard readMore() else { return }
         }
     }
@@ -225,4 +230,56 @@ struct BlockReader {
             "its length, \(grouped(said)) bytes, \(fits ? "is more than a block may have" : follow)", said: said, present: present
         )
     }
+}
+
+/// The octets of one block where they stand in a reader's buffer.
+struct BlockOctets: Sendable {
+    private let buffer: [UInt8]
+    private let start: Int
+    let count: Int
+    let isBigEndian: Bool
+
+    init(buffer: [UInt8], start: Int, count: Int, isBigEndian: Bool) {
+        self.buffer = buffer
+        self.start = min(max(start, 0), buffer.count)
+        self.count = min(max(count, 0), buffer.count - self.start)
+        self.isBigEndian = isBigEndian
+    }
+
+    init(_ octets: [UInt8]) { self.init(buffer: octets, start: 0, count: octets.count, isBigEndian: false) }
+
+    func withFields<Result, Failure: Error>(_ body: (BlockFields) throws(Failure) -> Result) throws(Failure) -> Result {
+        try buffer.withUnsafeBufferPointer { (all) throws(Failure) in
+            let octets = UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: all[start..<start + count]))
+            return try body(BlockFields(octets: octets, isBigEndian: isBigEndian))
+        }
+    }
+
+    func slice(_ extent: Extent) -> ArraySlice<UInt8> {
+        let low = min(Int(extent.start), count)
+        let high = min(max(Int(extent.end), low), count)
+        return buffer[start + low..<start + high]
+    }
+
+    /// The same in an array of its own.
+    var detached: BlockOctets {
+        BlockOctets(buffer: [UInt8](buffer[start..<start + count]), start: 0, count: count, isBigEndian: isBigEndian)
+    }
+}
+
+/// A range inside a block, small because every row has several.
+struct Extent: Sendable, Equatable {
+    var start: UInt32 = 0
+    var end: UInt32 = 0
+
+    init() {}
+
+    init(_ range: Range<Int>) {
+        start = UInt32(clamping: range.lowerBound)
+        end = UInt32(clamping: range.upperBound)
+    }
+
+    var range: Range<Int> { Int(start)..<Int(max(start, end)) }
+    var isEmpty: Bool { end <= start }
+    var count: Int { Int(end) - Int(start) }
 }

@@ -3,7 +3,9 @@
 import CZlib
 
 /// A gzip stream (RFC 1952) opened piece by piece; several members follow each other without a seam.
-final class Gunzip {
+///
+/// Sendable because it is never shared: only the source that made it reaches it.
+final class Gunzip: @unchecked Sendable {
     private static let pieceSize = 64 * 1024
 
     private let stream: UnsafeMutablePointer<z_stream>

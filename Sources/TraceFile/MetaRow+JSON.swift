@@ -19,7 +19,8 @@ extension MetaRow {
         var writer = JSONWriter()
         writer.begin()
         writer.member("td", .string(td))
-        for (key, value) in members { if let value { writer.member(key, value) } }
+        // An optional member of a type that is not its own was kept among the others, and goes back to its place.
+        for (key, value) in members { if let value = extra[key] ?? value { writer.member(key, value) } }
         let known = Set(members.lazy.map(\.0))
         for (key, value) in JSONWriter.sorted(extra) where key != "td" && !known.contains(key) { writer.member(key, value) }
         writer.end()

@@ -4,8 +4,9 @@ import Glibc
 
 /// Where the octets of a capture come from, in order: a file, or a compressed file.
 ///
-/// A class because it owns a descriptor; it is reached only through the one reader that made it.
-final class OctetSource {
+/// A class because it owns a descriptor. Sendable because it is never shared: only the one reader that made it, which
+/// cannot be copied, reaches it.
+final class OctetSource: @unchecked Sendable {
     enum Failure: Error, Equatable {
         case unreadable(errno: Int32)
         case badCompression(String)

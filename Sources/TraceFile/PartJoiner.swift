@@ -23,8 +23,11 @@ struct PartJoiner {
         return pop()
     }
 
+    /// Whether nothing is held and nothing waits.
+    var isIdle: Bool { held.isEmpty && queue.isEmpty }
+
     mutating func take(_ found: Found) -> Outcome {
-        guard case .row(let view) = found, view.mayBePart, view.bodyRange.count <= TraceLimits.partSize,
+        guard case .row(let view) = found, view.mayBePart, view.bodyExtent.count <= TraceLimits.partSize,
             let mark = view.protocolText.flatMap(PartMark.init)
         else {
             if held.isEmpty { return .pass(found) }
@@ -73,21 +76,27 @@ struct PartJoiner {
         let first = held[0]
         let mark = marks[0]
         var body: [UInt8] = []
-        body.reserveCapacity(held.reduce(0) { $0 + $1.bodyRange.count })
+        body.reserveCapacity(held.reduce(0) { $0 + $1.bodyExtent.count })
         for part in held { body += part.body }
         var packet = PacketBlock(
             time: first.time, interface: first.interface, direction: first.direction, packetID: first.packetID)
         packet.tags = (mark.dissector, mark.protocolText)
         var block = BlockBuilder()
         block.packet(packet, body[...], first.comments)
-        let fields = BlockFields(octets: block.octets[...], isBigEndian: false)
-        guard let found = try? PacketFields(Pcapng.enhancedPacket, fields), let tags = ExportedPDUTags(fields, found.packet)
-        else { return first }
-        return RowView(
-            frame: first.frame, time: first.time, interface: first.interface, direction: first.direction,
-            packetID: first.packetID,
-            hasComments: first.hasComments, fields: fields, bodyRange: tags.body, dissectorRange: tags.dissector,
-            protocolRange: tags.protocolText, options: found.options
-        )
+        let octets = BlockOctets(block.octets)
+        let view = octets.withFields { fields -> RowView? in
+            guard let found = try? PacketFields(Pcapng.enhancedPacket, fields), let tags = ExportedPDUTags(fields, found.packet)
+            else {
+                return nil
+            }
+            return RowView(
+                frame: first.frame, time: first.time, interface: first.interface, direction: first.direction,
+                packetID: first.packetID,
+                hasComments: first.hasComments, block: octets, bodyExtent: Extent(tags.body),
+                dissectorExtent: Extent(tags.dissector),
+                protocolExtent: Extent(tags.protocolText), options: Extent(found.options)
+            )
+        }
+        return view ?? first
     }
 }

@@ -15,35 +15,39 @@ public struct RowView: Sendable {
     public let packetID: UInt64?
     public let hasComments: Bool
 
-    let fields: BlockFields
-    let bodyRange: Range<Int>
-    let dissectorRange: Range<Int>
-    let protocolRange: Range<Int>
-    let options: Range<Int>
+    let block: BlockOctets
+    let bodyExtent: Extent
+    let dissectorExtent: Extent
+    let protocolExtent: Extent
+    let options: Extent
 
     /// The octets after the exported-PDU tags.
-    public var body: ArraySlice<UInt8> { fields.slice(bodyRange) }
+    public var body: ArraySlice<UInt8> { block.slice(bodyExtent) }
 
     /// The dissector named in the exported-PDU tags; empty where there are no such tags.
-    public var dissector: String { fields.text(dissectorRange) }
+    public var dissector: String { block.withFields { $0.text(dissectorExtent.range) } }
 
     /// Whether the dissector has this name, without making a string.
     public func isDissector(_ name: StaticString) -> Bool {
-        guard dissectorRange.count == name.utf8CodeUnitCount, name.hasPointerRepresentation else { return dissector == "\(name)" }
-        return name.withUTF8Buffer { fields.slice(dissectorRange).elementsEqual($0) }
+        guard dissectorExtent.count == name.utf8CodeUnitCount, name.hasPointerRepresentation else {
+            return dissector == "\(name)"
+        }
+        return name.withUTF8Buffer { wanted in block.withFields { $0.slice(dissectorExtent.range).elementsEqual(wanted) } }
     }
 
     /// The text for Wireshark's protocol column.
-    public var protocolText: String? { protocolRange.isEmpty ? nil : fields.text(protocolRange) }
+    public var protocolText: String? { protocolExtent.isEmpty ? nil : block.withFields { $0.text(protocolExtent.range) } }
 
     /// `opt_comment`, in order.
     public var comments: [String] {
         guard hasComments else { return [] }
-        var comments: [String] = []
-        _ = fields.forEachOption(from: options.lowerBound, to: options.upperBound) { code, range in
-            if code == Pcapng.Option.comment { comments.append(fields.text(range)) }
+        return block.withFields { fields in
+            var comments: [String] = []
+            _ = fields.forEachOption(from: options.range.lowerBound, to: options.range.upperBound) { code, range in
+                if code == Pcapng.Option.comment { comments.append(fields.text(range)) }
+            }
+            return comments
         }
-        return comments
     }
 
     /// A copy that stands for itself.
@@ -54,18 +58,17 @@ public struct RowView: Sendable {
         )
     }
 
-    /// Whether the protocol column has the look of a part's mark: cheap, and true for few rows.
+    /// Whether the row may be a part of another, cheaply told: few rows have a protocol text, fewer a slash in it.
     var mayBePart: Bool {
-        !protocolRange.isEmpty && isDissector("data") && fields.slice(protocolRange).contains(0x2F)
+        !protocolExtent.isEmpty && isDissector("data") && block.slice(protocolExtent).contains(0x2F)
     }
 
     /// The same view over octets of its own.
     var detached: RowView {
         RowView(
             frame: frame, time: time, interface: interface, direction: direction, packetID: packetID, hasComments: hasComments,
-            fields: BlockFields(octets: ArraySlice([UInt8](fields.octets)), isBigEndian: fields.isBigEndian),
-            bodyRange: bodyRange,
-            dissectorRange: dissectorRange, protocolRange: protocolRange, options: options
+            block: block.detached, bodyExtent: bodyExtent, dissectorExtent: dissectorExtent, protocolExtent: protocolExtent,
+            options: options
         )
     }
 }
@@ -177,8 +180,8 @@ struct ExportedPDUTags {
 extension BlockFields {
     fileprivate func withoutZeros(_ range: Range<Int>) -> Range<Int> {
         let slice = slice(range)
-        var end = slice.endIndex
-        while end > slice.startIndex, slice[end - 1] == 0 { end -= 1 }
-        return range.lowerBound..<range.lowerBound + (end - slice.startIndex)
+        var count = slice.count
+        while count > 0, slice[count - 1] == 0 { count -= 1 }
+        return range.lowerBound..<range.lowerBound + count
     }
 }

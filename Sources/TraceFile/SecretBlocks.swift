@@ -95,7 +95,7 @@ extension SecretRecord {
 
 /// Writes the side file of secrets that stands beside a trace: the trace's session in its header, one interface, and
 /// secrets blocks. Every call is one `write(2)`, so what it was given outlives the process once it returns.
-public struct SecretsWriter: ~Copyable {
+public struct SecretsWriter: ~Copyable, Sendable {
     private var file: BlockFile
     private var block = BlockBuilder()
 

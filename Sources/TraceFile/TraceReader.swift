@@ -16,7 +16,7 @@ public enum TraceItem: Sendable, Equatable {
 /// It takes both byte orders, several sections, every link type, enhanced, simple and old packet blocks; blocks that it
 /// does not know are passed over by their length. Gzip is opened on the way. Whatever is in the file, reading ends, with
 /// ``damage`` saying where and why when that was before the file's end.
-public struct TraceReader: ~Copyable {
+public struct TraceReader: ~Copyable, Sendable {
     /// The file's name as it was given; empty for octets.
     public let path: String
     /// The first section's header.
@@ -88,16 +88,27 @@ public struct TraceReader: ~Copyable {
     }
 
     mutating func pull() -> Found? {
-        if let kept = parts.pop() { return kept }
+        if parts.isIdle {
+            guard let found = readItem() else { return nil }
+            guard case .row(let view) = found, view.mayBePart else { return found }
+            if let settled = settle(found) { return settled }
+        } else if let waiting = parts.pop() {
+            return waiting
+        }
         while true {
             guard let found = readItem() else { return parts.flush() }
-            switch parts.take(found) {
-            case .pass(let found): return found
-            case .held: continue
-            case .joined(let view, let count):
-                rowCount -= count - 1
-                return .row(view)
-            }
+            if let settled = settle(found) { return settled }
+        }
+    }
+
+    /// What is given out instead of `found`; nil while more of a row's parts must come.
+    private mutating func settle(_ found: Found) -> Found? {
+        switch parts.take(found) {
+        case .pass(let found): return found
+        case .held: return nil
+        case .joined(let view, let count):
+            rowCount -= count - 1
+            return .row(view)
         }
     }
 
@@ -133,38 +144,41 @@ public struct TraceReader: ~Copyable {
     }
 
     private mutating func interpret(_ block: BlockReader.Block) throws(BlockReader.Fault) -> Found? {
-        let fields = BlockFields(octets: block.octets, isBigEndian: block.isBigEndian)
         switch block.type {
-        case Pcapng.enhancedPacket, Pcapng.oldPacket, Pcapng.simplePacket: return .row(try row(block.type, fields))
-        case Pcapng.sectionHeader: return .header(try sectionHeader(fields))
+        case Pcapng.enhancedPacket, Pcapng.oldPacket, Pcapng.simplePacket: return .row(try row(block))
+        case Pcapng.sectionHeader:
+            return .header(try block.octets.withFields { (fields) throws(BlockReader.Fault) in try sectionHeader(fields) })
         case Pcapng.interface:
-            let interface = try declare(fields)
+            let interface = try block.octets.withFields { (fields) throws(BlockReader.Fault) in try declare(fields) }
             return .interface(interfaces.count - 1, interface)
-        case Pcapng.secrets: return try secrets(fields).map { .secrets($0) }
+        case Pcapng.secrets:
+            return try secrets(block.octets).map { .secrets($0) }
         default:
             if Pcapng.takesFrameNumber(block.type) { frameCount += 1 }
             return nil
         }
     }
 
-    private mutating func row(_ type: UInt32, _ fields: BlockFields) throws(BlockReader.Fault) -> RowView {
-        let packet = try PacketFields(type, fields)
-        let index = sectionBase + packet.interface
-        guard index < interfaces.count else {
-            let known = interfaces.count - sectionBase
-            throw BlockReader.Fault(
-                "its interface is \(grouped(UInt64(packet.interface))), \(grouped(UInt64(known))) are declared")
+    private mutating func row(_ block: BlockReader.Block) throws(BlockReader.Fault) -> RowView {
+        try block.octets.withFields { (fields) throws(BlockReader.Fault) in
+            let packet = try PacketFields(block.type, fields)
+            let index = sectionBase + packet.interface
+            guard index < interfaces.count else {
+                let known = interfaces.count - sectionBase
+                throw BlockReader.Fault(
+                    "its interface is \(grouped(UInt64(packet.interface))), \(grouped(UInt64(known))) are declared")
+            }
+            frameCount += 1
+            rowCount += 1
+            let tags = interfaces[index].linkType == Pcapng.exportedPDU ? ExportedPDUTags(fields, packet.packet) : nil
+            return RowView(
+                frame: frameCount, time: packet.stamp.map { scales[index].nanoseconds($0) } ?? 0, interface: index,
+                direction: packet.direction ?? tags?.direction, packetID: packet.packetID, hasComments: packet.hasComments,
+                block: block.octets, bodyExtent: Extent(tags?.body ?? packet.packet),
+                dissectorExtent: Extent(tags?.dissector ?? 0..<0),
+                protocolExtent: Extent(tags?.protocolText ?? 0..<0), options: Extent(packet.options)
+            )
         }
-        frameCount += 1
-        rowCount += 1
-        let tags = interfaces[index].linkType == Pcapng.exportedPDU ? ExportedPDUTags(fields, packet.packet) : nil
-        return RowView(
-            frame: frameCount, time: packet.stamp.map { scales[index].nanoseconds($0) } ?? 0, interface: index,
-            direction: packet.direction ?? tags?.direction, packetID: packet.packetID, hasComments: packet.hasComments,
-            fields: fields,
-            bodyRange: tags?.body ?? packet.packet, dissectorRange: tags?.dissector ?? 0..<0,
-            protocolRange: tags?.protocolText ?? 0..<0, options: packet.options
-        )
     }
 
     private mutating func sectionHeader(_ fields: BlockFields) throws(BlockReader.Fault) -> TraceHeader {
@@ -211,17 +225,16 @@ public struct TraceReader: ~Copyable {
     }
 
     /// The records of a block of ours; nil for secrets of another kind, such as a TLS key log.
-    private func secrets(_ fields: BlockFields) throws(BlockReader.Fault) -> [SecretRecord]? {
-        guard fields.count >= 20, let type = fields.u32(8), let length = fields.u32(12).map(Int.init) else {
-            throw BlockReader.Fault("a secrets block of \(fields.count) bytes is too short")
-        }
-        guard length <= fields.count - 20 else {
+    private func secrets(_ block: BlockOctets) throws(BlockReader.Fault) -> [SecretRecord]? {
+        let (type, length) = block.withFields { ($0.u32(8) ?? 0, $0.u32(12).map(Int.init) ?? 0) }
+        guard block.count >= 20 else { throw BlockReader.Fault("a secrets block of \(block.count) bytes is too short") }
+        guard length <= block.count - 20 else {
             throw BlockReader.Fault(
-                "its secrets say \(grouped(UInt64(length))) bytes, \(grouped(UInt64(fields.count - 20))) are there")
+                "its secrets say \(grouped(UInt64(length))) bytes, \(grouped(UInt64(block.count - 20))) are there")
         }
         guard let kind = SecretKind(rawValue: type) else { return nil }
         do {
-            return try SecretRecord.parse(kind, fields.slice(16..<16 + length))
+            return try SecretRecord.parse(kind, block.slice(Extent(16..<16 + length)))
         } catch {
             throw BlockReader.Fault("a secret in it is cut off: \(error)")
         }
@@ -230,8 +243,7 @@ public struct TraceReader: ~Copyable {
     /// A block that ends early is damaged, not cut short, when what is there of it contradicts its length.
     private func judged(_ fault: BlockReader.Fault) -> BlockReader.Fault {
         guard fault.kind == .cutShort, let said = fault.said else { return fault }
-        let rest = BlockFields(octets: blocks.rest, isBigEndian: blocks.isBigEndian)
-        guard let why = rest.contradiction(said: Int(clamping: said)) else { return fault }
+        guard let why = blocks.rest.withFields({ $0.contradiction(said: Int(clamping: said)) }) else { return fault }
         return BlockReader.Fault(why, said: said, present: fault.present)
     }
 

@@ -4,8 +4,9 @@
 ///
 /// Each call is one `write(2)`, so a process that is killed leaves a file that ends with a whole block, or inside the
 /// one being written. After an error the file ends with a whole block and the writer can be used again. Rows are not
-/// forced to the disk's surface (`fsync`): a power cut may lose more. Not safe to use from two threads at once.
-public struct TraceWriter: ~Copyable {
+/// forced to the disk's surface (`fsync`): a power cut may lose more. A path that ends with `.gz` is compressed, and all
+/// this holds for it only once it was closed. Not safe to use from two threads at once.
+public struct TraceWriter: ~Copyable, Sendable {
     /// The number of rows written, the parts of one row counted once.
     public private(set) var rowCount = 0
     /// The number of frames written: what Wireshark counts.
@@ -36,7 +37,7 @@ public struct TraceWriter: ~Copyable {
 
     public var path: String { file.path }
 
-    /// The file's length in octets.
+    /// The file's length in octets, compressed where it is.
     public var byteCount: UInt64 { file.byteCount }
 
     /// Declares an interface that appeared after the first row.
@@ -57,7 +58,7 @@ public struct TraceWriter: ~Copyable {
     /// Writes a row as it is; its `frame` is not looked at. A row whose dissector is empty has no exported-PDU tags.
     public mutating func write(_ row: TraceRow) throws(TraceFileError) {
         try put(
-            row.time, row.interface, row.direction, row.packetID, row.dissector, row.protocolText, row.body, row.comments
+            row.time, row.interface, row.direction, row.packetID, row.dissector, row.protocolText, row.body[...], row.comments
         )
     }
 
@@ -70,6 +71,18 @@ public struct TraceWriter: ~Copyable {
     public mutating func writeRow(
         time: UInt64, interface: Int, direction: RowDirection?, packetID: UInt64?, dissector: String,
         protocolText: String? = nil, body: [UInt8], comment: String? = nil
+    ) throws(TraceFileError) {
+        try writeRow(
+            time: time, interface: interface, direction: direction, packetID: packetID, dissector: dissector,
+            protocolText: protocolText,
+            body: body[...], comment: comment
+        )
+    }
+
+    /// The same for octets that are a piece of others.
+    public mutating func writeRow(
+        time: UInt64, interface: Int, direction: RowDirection?, packetID: UInt64?, dissector: String,
+        protocolText: String? = nil, body: ArraySlice<UInt8>, comment: String? = nil
     ) throws(TraceFileError) {
         try put(
             time, interface, direction, packetID, dissector, protocolText, body, CollectionOfOne(comment).lazy.compactMap { $0 })
@@ -93,7 +106,7 @@ public struct TraceWriter: ~Copyable {
 
     private mutating func put(
         _ time: UInt64, _ interface: Int, _ direction: RowDirection?, _ packetID: UInt64?, _ dissector: String,
-        _ protocolText: String?, _ body: [UInt8], _ comments: some Sequence<String>
+        _ protocolText: String?, _ body: ArraySlice<UInt8>, _ comments: some Sequence<String>
     ) throws(TraceFileError) {
         guard interfaces.indices.contains(interface) else {
             throw TraceFileError(.noSuchInterface(interface), path: path)
@@ -105,14 +118,13 @@ public struct TraceWriter: ~Copyable {
         let frames: Int
         if body.count <= TraceLimits.partSize {
             packet.tags = dissector.isEmpty ? nil : (dissector, protocolText)
-            block.packet(packet, body[...], comments)
+            block.packet(packet, body, comments)
             frames = 1
         } else {
             frames = (body.count + TraceLimits.partSize - 1) / TraceLimits.partSize
             for part in 1...frames {
                 packet.tags = ("data", PartMark(dissector: dissector, protocolText: protocolText, part: part, of: frames).text)
-                let start = (part - 1) * TraceLimits.partSize
-                let slice = body[start..<min(start + TraceLimits.partSize, body.count)]
+                let slice = body.dropFirst((part - 1) * TraceLimits.partSize).prefix(TraceLimits.partSize)
                 if part == 1 { block.packet(packet, slice, comments) } else { block.packet(packet, slice, EmptyCollection()) }
             }
         }

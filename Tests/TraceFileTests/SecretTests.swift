@@ -130,7 +130,7 @@ import Testing
         #expect(!dumped.contains("bac"))
     }
 
-    @Test func merginKeepsWhatWasThereFirst() {
+    @Test func mergingKeepsWhatWasThereFirst() {
         let first = SecretStore([SecretRecord(kind: .key, name: "a.b", octets: [1])])
         let second = SecretStore([SecretRecord(kind: .key, name: "a.b", octets: [2])], lines: [.can("123456")])
         let merged = first.merging(second)

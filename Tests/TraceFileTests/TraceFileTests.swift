@@ -182,6 +182,44 @@ import Testing
         return reader.rowCount
     }
 
+    @Test func aNameThatEndsWithGzIsCompressed() throws {
+        let folder = try Folder()
+        try Sample.write(to: folder("a.pcapng.gz"))
+        try Sample.write(to: folder("a.pcapng"))
+        let octets = try folder.octets("a.pcapng.gz")
+        #expect(octets.starts(with: [0x1F, 0x8B]))
+        #expect(octets.count < (try folder.octets("a.pcapng").count))
+        #expect(try Trace.load(path: folder("a.pcapng.gz")) == Trace.load(path: folder("a.pcapng")))
+    }
+
+    @Test func aLargeCompressedTraceReadsBackWhole() throws {
+        let folder = try Folder()
+        var random = SplitMix(state: 5)
+        let rows = (0..<300).map { number in
+            TraceRow(
+                time: UInt64(number), interface: 0, direction: .sent, packetID: 1, dissector: "iso7816",
+                body: (0..<2_000).map { _ in UInt8.random(in: 0...255, using: &random) }
+            )
+        }
+        try Trace(header: Sample.header, interfaces: Sample.interfaces, rows: rows).write(to: folder("a.pcapng.gz"))
+        #expect(try Trace.load(path: folder("a.pcapng.gz")).rows == numbered(rows))
+    }
+
+    @Test func sealedRangesGoThroughAComment() throws {
+        let ranges = [SealedRange(offset: 5, length: 8), SealedRange(offset: 13, length: 2)]
+        #expect(SealedRange.comment(ranges) == "tapdeck sealed 5+8,13+2")
+        #expect(SealedRange.parse(comment: "tapdeck sealed 5+8,13+2") == ranges)
+        for comment in [
+            "sealed 5+8", "tapdeck sealed ", "tapdeck sealed 5", "tapdeck sealed 5+0", "tapdeck sealed 5+-1",
+            "tapdeck sealed 5+8,",
+        ] {
+            #expect(SealedRange.parse(comment: comment) == nil, "\(comment)")
+        }
+        var row = Sample.rows[1]
+        row.comments = ["a note", "tapdeck sealed 5+7,6+7,4294967295+4294967295"]
+        #expect(row.sealedRanges == [SealedRange(offset: 5, length: 7)])
+    }
+
     @Test func textThatIsTooLongForItsFieldIsCutAtACharacter() throws {
         let folder = try Folder()
         var row = Sample.rows[2]
