@@ -132,7 +132,10 @@ import Testing
         facts.virtualSlots = []
         facts.wireshark = .version("4.0.17")
         #expect(finding(facts, .note) == ["no vpcd reader"])
-        #expect(Doctor.lines(Doctor.report(facts)).suffix(2) == ["look in Wireshark", "  ok    tshark 4.0.17; traces open as they are"])
+        #expect(
+            Doctor.lines(Doctor.report(facts)).suffix(2) == [
+                "look in Wireshark", "  ok    tshark 4.0.17; traces open as they are",
+            ])
     }
 
     @Test func noLineIsOver80ColumnsWideOfItsOwnAccord() {

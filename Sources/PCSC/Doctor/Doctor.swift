@@ -85,7 +85,9 @@ public enum Doctor {
             findings.append(
                 Finding(
                     .recordFromReader, .fail, "libpcsclite does not speak pcscd's protocol, \(major):\(minor)",
-                    remedy: ["one of them is not this system's own: a second build, or a container", "ldconfig -p | grep libpcsclite"]
+                    remedy: [
+                        "one of them is not this system's own: a second build, or a container", "ldconfig -p | grep libpcsclite",
+                    ]
                 )
             )
         case .fails(let error) where error.code == 0x8010_006A: findings.append(polkitFinding(facts))
@@ -129,7 +131,8 @@ public enum Doctor {
 
     /// pcscd asks polkit, which by default lets in local, active sessions only: not ssh, not a service.
     private static func polkitFinding(_ facts: DoctorFacts) -> Finding {
-        let isPlain = !facts.user.isEmpty && facts.user.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "_-.".contains($0)) }
+        let isPlain =
+            !facts.user.isEmpty && facts.user.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "_-.".contains($0)) }
         let user = isPlain ? facts.user : "NAME"
         return Finding(
             .recordFromReader, .fail, "polkit denies access: this session is remote or a service",
