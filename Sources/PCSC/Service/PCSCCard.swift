@@ -98,7 +98,8 @@ public final class PCSCCard: Sendable {
     /// - Parameter command: up to 65,544 octets: the longest extended command APDU.
     /// - Throws: ``TransportError``. After a removal its code is `80100016` or `80100069`. A success without octets is never
     ///   returned: when the card turns out to be gone it is `tagConnectionLost` with the code that the service then gives,
-    ///   else `malformedResponse`, which cheap readers earn for answers that they cannot hold.
+    ///   else `malformedResponse`, which cheap readers earn for answers that they cannot hold. A command that is under way
+    ///   cannot be called back: a cancelled task waits for its answer, too.
     public func transmit(_ command: [UInt8]) async throws(TransportError) -> [UInt8] {
         let active = state.withLock { $0.active }
         let buffer = buffer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-public import Foundation
+public import FoundationEssentials
 import Octets
 import Synchronization
 public import TagTransport
@@ -29,12 +29,22 @@ public final class PCSCTransport: ISO7816TagTransporting, CardConnection {
     ) async throws(TransportError) -> PCSCTransport {
         let card = try await context.connect(to: reader, sharing: sharing, protocols: protocols)
         let atr = ATR(try await card.status().atr)
-        var identifier: [UInt8] = []
-        if asksForIdentifier, atr.isContactless {
-            let answer = try await card.transmit([0xFF, 0xCA, 0x00, 0x00, 0x00])
-            if answer.count > 2, answer.suffix(2) == [0x90, 0x00] { identifier = answer.dropLast(2) }
-        }
+        let identifier = asksForIdentifier && atr.isContactless ? try await identifier(of: card) : []
         return PCSCTransport(card, atr: atr, identifier: identifier)
+    }
+
+    /// Empty when the reader refuses, in whatever way, and the card is still there.
+    private static func identifier(of card: PCSCCard) async throws(TransportError) -> [UInt8] {
+        let answer: [UInt8]
+        do throws(TransportError) {
+            let first = try await card.transmit([0xFF, 0xCA, 0x00, 0x00, 0x00])
+            // 6Cxx: the reader wants the exact length (ISO/IEC 7816-4 5.6).
+            answer = first.count == 2 && first[0] == 0x6C ? try await card.transmit([0xFF, 0xCA, 0x00, 0x00, first[1]]) : first
+        } catch {
+            _ = try await card.status()
+            return []
+        }
+        return answer.suffix(2) == [0x90, 0x00] ? answer.dropLast(2) : []
     }
 
     private init(_ card: PCSCCard, atr: ATR, identifier: [UInt8]) {
