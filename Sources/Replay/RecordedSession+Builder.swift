@@ -113,7 +113,7 @@ extension RecordedSession {
             case .error(let failure):
                 let error = TransportError(
                     TransportError.Case(rawValue: failure.case) ?? .readerFailure, code: failure.code.flatMap { UInt32($0, radix: 16) },
-                    detail: "recorded"
+                    detail: failure.after.flatMap { secrets.value(named: "exchange:\($0):error") }.map { TransportError.detail(in: $0, case: failure.case) } ?? ""
                 )
                 guard let after = failure.after, after != packet, let place = places[after], var list = steps[place.reader],
                     list.indices.contains(place.index)
@@ -192,5 +192,14 @@ extension RecordedSession {
             list[place.index] = .structured(packet: packet, function: function, arguments: arguments, outcome: result)
             steps[place.reader] = list
         }
+    }
+}
+
+extension TransportError {
+    /// The detail of an error whose whole description was recorded: what stands behind the case's name.
+    fileprivate static func detail(in recorded: [UInt8], case name: String) -> String {
+        let text = String(decoding: recorded, as: UTF8.self)
+        if text == name { return "" }
+        return text.hasPrefix("\(name): ") ? String(text.dropFirst(name.count + 2)) : text
     }
 }

@@ -163,6 +163,8 @@ final class TraceRecorder: Sendable {
         state.withLock { state in
             let packet = takePacket(&state)
             state.summary.errors += 1
+            state.summary.lostExchange = exchange
+            guardedKeep([sealedRecord("exchange:\(exchange):error", Array(failure.detail.utf8), packet)], &state)
             writeError(failure, after: exchange, packet, time, port, &state)
         }
     }

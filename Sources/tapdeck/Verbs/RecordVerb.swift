@@ -138,7 +138,7 @@ struct RecordSession: Sendable {
     private func closing(_ summary: RecordingSummary, _ elapsed: Duration, _ failure: FlowFailure?) {
         let nanoseconds = UInt64(clamping: elapsed.components.seconds) &* 1_000_000_000 &+ UInt64(clamping: elapsed.components.attoseconds / 1_000_000_000)
         if let failure {
-            terminal.error(["\(failure.blame.rawValue): \(failure.detail.isEmpty ? failure.case : failure.detail)"])
+            terminal.error([FailureText.line(failure, lost: summary.lostExchange)])
             if let refusal = summary.lastRefusal {
                 terminal.note("last refusal: exchange \(refusal.exchange), card answered \(APDUFields.status(refusal.status)) to \(APDUFields.instruction(refusal.instruction))")
             }
