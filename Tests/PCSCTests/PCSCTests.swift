@@ -220,6 +220,8 @@ struct PCSCTests {
 
     @Test func aWaitForAChangeEndsWhenItsTaskIsCancelled() async throws {
         try await PrivatePCSCD.use { service in
+            try await service.waitUntil(0, hasCard: false)
+            try await service.waitUntil(1, hasCard: false)
             let context = try await PCSCContext.open()
             let known = try await context.readerStatuses()
             let waiting = Task { try await context.statusChange(from: known) }
@@ -240,6 +242,8 @@ struct PCSCTests {
 
     @Test func manyWaitsLeaveTheTasksOfTheProgramRunning() async throws {
         try await PrivatePCSCD.use { service in
+            try await service.waitUntil(0, hasCard: false)
+            try await service.waitUntil(1, hasCard: false)
             let context = try await PCSCContext.open()
             let known = try await context.readerStatuses()
             let waits = (0..<8).map { _ in Task { try await context.statusChange(from: known) } }
@@ -280,6 +284,7 @@ struct PCSCTests {
     @Test func readerEventsTellOfCardsComingInUseAndLeaving() async throws {
         try await PrivatePCSCD.use { service in
             try await service.waitUntil(0, hasCard: false)
+            try await service.waitUntil(1, hasCard: false)
             let context = try await PCSCContext.open()
             var events = try context.readerEvents().makeAsyncIterator()
             var added: [String] = []
