@@ -32,7 +32,16 @@ package struct Machine: Sendable {
     var numbers: [Int64] = []
     var values: [Value] = []
     /// Whether the expression at work met something that is not known.
-    var isUnknown = false
+    var isUnknown: Bool {
+        get { doubt != 0 }
+        set { doubt = newValue ? doubt | 1 : 0 }
+    }
+    /// 1: not known; 2: because a field is absent.
+    private var doubt: UInt8 = 0
+    var isAbsent: Bool {
+        get { doubt & 2 != 0 }
+        set { doubt = newValue ? 3 : doubt & 1 }
+    }
     var mode = Mode.decode
     var isProbing = false
     var isInRequest = true

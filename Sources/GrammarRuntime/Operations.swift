@@ -45,7 +45,7 @@ extension Machine {
             if span >= 0 {
                 numbers.append(Int64(truncatingIfNeeded: spans[Int(span)].value))
             } else {
-                isUnknown = true
+                isAbsent = true
                 numbers.append(0)
             }
         case .slotCount:

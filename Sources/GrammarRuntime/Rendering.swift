@@ -101,7 +101,10 @@ extension Decoder {
     }
 
     private func standardText(_ annotation: Annotation) -> String {
-        let name = annotation.span >= 0 ? label(of: Int(annotation.span)) : "frame"
+        var name = annotation.span >= 0 ? label(of: Int(annotation.span)) : "frame"
+        if annotation.span < 0, annotation.check >= 0, let node = program.slotNodes[max(0, program.checks[Int(annotation.check)].slot)].first {
+            name = program.label(node)
+        }
         switch annotation.code {
         case .truncated, .missing:
             if case .number(let wanted)? = annotation.values.first, case .number(let present)? = annotation.values.last {

@@ -155,8 +155,10 @@ extension Machine {
             return
         }
         if isUnknown {
+            // A check on a field that is not there says nothing; one without a key is sealed.
+            let isAbsent = isAbsent
             isUnknown = false
-            seal(Int(step.c), span)
+            if !isAbsent { seal(Int(step.c), span) }
         } else if truth != 0 {
             hold(Int(step.c), span)
         } else {
@@ -179,7 +181,11 @@ extension Machine {
             return
         }
         guard span >= 0 else {
-            if mode == .decode { fail(check, -1, expected: expected, actual: nil) }
+            if mode == .decode {
+                let info = program.checks[check]
+                annotations.append(
+                    Annotation(.missing, info.severity, blame: isInRequest ? .program : .card, place: info.place, check: check))
+            }
             return
         }
         let range = valueRange(span: span)
