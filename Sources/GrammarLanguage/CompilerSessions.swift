@@ -72,10 +72,11 @@ extension Compiler {
     private mutating func dispatch() {
         var byRoot: [Int: [Int]] = [:]
         for number in program.exchanges.indices { byRoot[program.exchanges[number].request, default: []].append(number) }
+        let heights = heights()
         for root in byRoot.keys.sorted() {
             // A grammar that uses another knows more than it: its exchanges are tried first.
             let numbers = (byRoot[root] ?? []).enumerated().sorted { left, right in
-                let (a, b) = (height(program.exchanges[left.element].grammar), height(program.exchanges[right.element].grammar))
+                let (a, b) = (heights[program.exchanges[left.element].grammar] ?? 0, heights[program.exchanges[right.element].grammar] ?? 0)
                 return a != b ? a > b : left.offset < right.offset
             }.map(\.element)
             var counts: [Int: Int] = [:]
@@ -99,10 +100,13 @@ extension Compiler {
         }
     }
 
-    /// How many grammars stand below one, at the longest.
-    private func height(_ grammar: String, _ depth: Int = 0) -> Int {
-        guard depth < 16 else { return 16 }
-        return (uses[grammar] ?? []).map { height($0, depth + 1) + 1 }.max() ?? 0
+    /// How many grammars stand below each, at the longest.
+    private func heights() -> [String: Int] {
+        var result: [String: Int] = [:]
+        for _ in 0..<16 {
+            for (name, used) in uses { result[name] = min(16, (used.map { result[$0, default: 0] + 1 }.max() ?? 0)) }
+        }
+        return result
     }
 
     /// The parts `field == constant` of a guard that must all hold.

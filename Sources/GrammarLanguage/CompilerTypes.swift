@@ -167,6 +167,7 @@ extension Compiler {
     private mutating func derive(_ syntax: FieldSyntax, _ node: Int, _ shape: Shape) {
         guard let value = syntax.value else { return }
         program.nodes[node].flags.insert(.derived)
+        if describe(value).contains("count(") { program.nodes[node].flags.insert(.counting) }
         let scope = Scope(shapes: [shape])
         let isOctets = infer(value, scope).isOctets
         if isOctets, case .number? = shape.fields[syntax.name.text]?.kind {

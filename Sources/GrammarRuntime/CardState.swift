@@ -20,6 +20,8 @@ public struct CardState: Sendable, Equatable {
     package var sessions: [Int]
     /// Layers that were started, the outermost last.
     package var layers: [Int] = []
+    /// Layers that were started from given session keys, which is done once.
+    package var spent: [Int] = []
     package var gathers: [GatherState]
     /// The exchange that a response belongs to.
     package var pending: Pending?

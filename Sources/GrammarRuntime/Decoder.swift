@@ -43,7 +43,10 @@ public struct Decoder: Sendable {
             guard info.isGiven else { continue }
             let full = "\(machine.program.strings[info.grammar]).\(machine.program.strings[info.name])"
             if full == name {
-                machine.state.variables[index] = Variable(value: .octets(octets), exchange: nil)
+                machine.givens[index] = octets
+                if !machine.program.layers.contains(where: { $0.parameters.contains(index) }) {
+                    machine.state.variables[index] = Variable(value: .octets(octets), exchange: nil)
+                }
                 known = true
             }
         }
@@ -131,7 +134,7 @@ public struct Decoder: Sendable {
     public mutating func push(event name: String, isSuccess: Bool = true, error: String? = nil, exchange: Int = 0) -> Outcome {
         machine.beginRequest(exchange)
         if name == "reset" || name == "removal" {
-            machine.state.layers = []
+            for layer in machine.state.layers { machine.stop(layer) }
             machine.state.pending = nil
             for index in machine.state.gathers.indices { machine.state.gathers[index] = CardState.GatherState() }
         }

@@ -342,7 +342,7 @@ extension Machine {
             if node.slot >= 0, let octets = given[Int(node.slot)] {
                 if isExact, octets.count != size { return false }
                 if octets.drop(while: { $0 == 0 }).count > size { return false }
-            } else if node.flags.contains(.derived), size < 8, longest >> (8 * size) != 0 {
+            } else if node.flags.contains(.counting), size < 8, longest >> (8 * size) != 0 {
                 return false
             }
         }

@@ -21,6 +21,8 @@ extension Machine {
 
     mutating func runStatements(_ code: Int) {
         guard code >= 0 else { return }
+        isSealed = false
+        closed.removeAll(keepingCapacity: true)
         let saved = steps
         steps = 10_000
         run(code, buffer: -1, from: 0, to: 0, parent: -1)
@@ -77,8 +79,16 @@ extension Machine {
     /// Starts a layer that nobody started from the secrets that were given for it.
     mutating func startFromGiven(_ layer: Int) {
         let parameters = program.layers[layer].parameters
-        guard !parameters.isEmpty, parameters.allSatisfy({ state.variables[$0].value != .none }) else { return }
+        guard !parameters.isEmpty, !state.spent.contains(layer), parameters.allSatisfy({ givens[$0] != nil }) else { return }
+        for parameter in parameters { state.variables[parameter] = Variable(value: givens[parameter].map { .octets($0) } ?? .none) }
+        state.spent.append(layer)
         state.layers.append(layer)
+    }
+
+    /// Ends a layer; its keys are forgotten.
+    mutating func stop(_ layer: Int) {
+        state.layers.removeAll { $0 == layer }
+        for parameter in program.layers[layer].parameters { state.variables[parameter] = Variable() }
     }
 
     /// Moves every session that has a transition for the event.

@@ -50,6 +50,12 @@ package struct Machine: Sendable {
     var nesting = 0
     var joined: [UInt8] = []
     /// What the last `yield` gave.
+    /// Whether a check of the statements at work had no key.
+    var isSealed = false
+    /// Slots of what could not be opened.
+    var closed: [Range<Int>] = []
+    /// Secrets from outside, by variable.
+    package var givens: [Int: [UInt8]] = [:]
     var yielded: (root: Int, octets: [UInt8], source: Int32)?
     /// Where the structure stands while a remark's values are worked out.
     var context = (position: 0, end: 0)
@@ -134,7 +140,7 @@ package struct Machine: Sendable {
     ) {
         guard annotations.count < 4096 else { return }
         var origin = GrammarPlace()
-        if let place { origin = place } else if span >= 0 { origin = program.nodes[Int(spans[Int(span)].node)].place }
+        if let place { origin = place } else if span >= 0, Int(span) < spans.count { origin = program.nodes[Int(spans[Int(span)].node)].place }
         annotations.append(Annotation(code, severity, span: span, place: origin, template: template, values: values))
     }
 

@@ -30,10 +30,11 @@ extension Machine {
     @inline(__always)
     private mutating func popNumber() -> Int64 { numbers.popLast() ?? 0 }
 
-    private mutating func popOctets() -> [UInt8] {
+    /// Nil, and the whole expression in doubt, when the octets are not known.
+    private mutating func popOctets() -> [UInt8]? {
         if case .octets(let octets)? = values.popLast() { return octets }
         isUnknown = true
-        return []
+        return nil
     }
 
     /// The instructions that are not worth a place in the inner loop: expressions and statements.
@@ -59,9 +60,9 @@ extension Machine {
         case .not: numbers.append(popNumber() == 0 ? 1 : 0)
         case .inState: numbers.append(state.sessions[Int(step.b)] == Int(step.c) ? 1 : 0)
         case .toNumber:
-            let octets = popOctets()
+            let octets = popOctets() ?? []
             numbers.append(octets.count <= 8 ? Int64(truncatingIfNeeded: octets.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }) : 0)
-        case .countBytes: numbers.append(Int64(popOctets().count))
+        case .countBytes: numbers.append(Int64(popOctets()?.count ?? 0))
         case .bytesEqual:
             let right = popOctets()
             numbers.append(popOctets() == right ? 1 : 0)
@@ -109,11 +110,12 @@ extension Machine {
         switch step.op {
         case .literal: values.append(.octets(program.literals[Int(step.b)]))
         case .slotBytes, .slotRaw:
-            // An absent field is no octets: what is joined or counted is what is there.
             let span = slots[Int(step.b)]
             guard span >= 0 else {
-                values.append(.octets([]))
-                return
+                // Everything of an absent object is no octets; its value is not known.
+                if step.op == .slotRaw { return values.append(.octets([])) }
+                isAbsent = true
+                return values.append(.none)
             }
             let range = step.op == .slotRaw ? rawRange(span: span) : valueRange(span: span)
             values.append(.octets(octets(in: range)))
@@ -138,17 +140,17 @@ extension Machine {
             values.append(.octets(run.lowerBound <= end ? octets(in: run.lowerBound..<end) : []))
         case .joined: values.append(.octets(joined))
         case .concatenate:
-            let right = popOctets()
-            let left = popOctets()
+            let (right, left) = (popOctets(), popOctets())
+            guard let left, let right else { return values.append(.none) }
             values.append(.octets(left.count + right.count <= Self.longestFrame ? left + right : left))
         case .exclusive:
-            let right = popOctets()
-            let left = popOctets()
+            let (right, left) = (popOctets(), popOctets())
+            guard let left, let right else { return values.append(.none) }
             values.append(.octets(zip(left, right).map { $0 ^ $1 }))
         case .slice:
             let end = Int(clamping: popNumber())
             let start = Int(clamping: popNumber())
-            let octets = popOctets()
+            guard let octets = popOctets() else { return values.append(.none) }
             let lower = min(max(0, start), octets.count)
             values.append(.octets(Array(octets[lower..<min(max(lower, end), octets.count)])))
         case .octets:
@@ -158,7 +160,7 @@ extension Machine {
                 .octets((0..<width).map { UInt8(truncatingIfNeeded: number >> Int64(8 * (width - 1 - $0))) }))
         case .pad:
             let block = Int(clamping: popNumber())
-            var octets = popOctets()
+            guard var octets = popOctets() else { return values.append(.none) }
             octets.append(0x80)
             if block > 0, block <= 256 { while octets.count % block != 0 { octets.append(0) } }
             values.append(.octets(octets))
@@ -171,11 +173,7 @@ extension Machine {
     }
 
     private mutating func unpad() {
-        guard case .octets(let octets)? = values.popLast(), !isUnknown else {
-            isUnknown = true
-            values.append(.none)
-            return
-        }
+        guard let octets = popOctets() else { return values.append(.none) }
         var end = octets.count
         while end > 0, octets[end - 1] == 0 { end -= 1 }
         if end > 0, octets[end - 1] == 0x80 {
@@ -190,9 +188,12 @@ extension Machine {
     private mutating func transform(_ index: Int) {
         let count = program.transforms[index].parameters
         var arguments: [[UInt8]] = []
-        for _ in 0..<count { arguments.append(popOctets()) }
+        var isKnown = true
+        for _ in 0..<count {
+            if let octets = popOctets() { arguments.append(octets) } else { isKnown = false }
+        }
         arguments.reverse()
-        guard !isUnknown, let function = transforms[index] else {
+        guard isKnown, let function = transforms[index] else {
             isUnknown = true
             values.append(.none)
             return

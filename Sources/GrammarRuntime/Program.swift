@@ -74,6 +74,8 @@ package struct NodeFlags: OptionSet, Sendable {
     package static let derived = NodeFlags(rawValue: 8)
     package static let closedEnum = NodeFlags(rawValue: 16)
     package static let optional = NodeFlags(rawValue: 32)
+    /// Says how long another field is.
+    package static let counting = NodeFlags(rawValue: 64)
 }
 
 /// One field at one place of one message: what its spans mean.

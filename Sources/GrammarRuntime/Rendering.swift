@@ -194,3 +194,16 @@ extension Program {
         return text
     }
 }
+
+extension Program {
+    /// The frames of every example, with the kind of message that each is.
+    public var exampleFrames: [(octets: [UInt8], entry: Int, isRequest: Bool)] {
+        examples.flatMap { example in
+            example.frames.map { frame in
+                if example.exchange < 0 { return (frame.octets, example.root, true) }
+                let exchange = exchanges[example.exchange]
+                return (frame.octets, frame.isRequest ? exchange.request : exchange.response, frame.isRequest)
+            }
+        }
+    }
+}

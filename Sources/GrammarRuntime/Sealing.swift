@@ -9,6 +9,9 @@ extension Decoder {
     public mutating func seal(_ plain: [UInt8], entry: Int, isRequest: Bool, exchange: Int = 0) -> [UInt8]? {
         if isRequest { machine.beginRequest(exchange) }
         machine.isInRequest = isRequest
+        if machine.state.layers.isEmpty {
+            for layer in machine.program.layers.indices { machine.startFromGiven(layer) }
+        }
         guard let layer = machine.state.layers.last, machine.program.roots.indices.contains(entry),
             let buffer = machine.addBuffer(plain, .plain, source: -1)
         else { return nil }
@@ -57,7 +60,9 @@ extension Machine {
         var inner: [Int: [UInt8]] = [:]
         var used: Set<Int> = []
         for equation in clause.equations {
-            guard !used.contains(equation.source), slots[equation.source] >= 0, test(equation.condition) else { continue }
+            guard !used.contains(equation.source), slots[equation.source] >= 0, !slotOctets(equation.source).isEmpty,
+                test(equation.condition)
+            else { continue }
             if equation.code < 0 {
                 inner[equation.slot] = slotOctets(equation.source)
             } else {

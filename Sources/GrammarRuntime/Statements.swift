@@ -12,18 +12,20 @@ extension Machine {
             state.variables[Int(step.b)].value = bumped(state.variables[Int(step.b)].value, by: Int(step.c))
         case .open: open(program.opens[Int(step.b)])
         case .yield:
-            if mode == .decode { yield(program.yields[Int(step.b)]) }
+            if mode == .decode, !isSealed { yield(program.yields[Int(step.b)]) }
         case .start:
             let layer = Int(step.b)
             let parameters = program.layers[layer].parameters
             for parameter in parameters.reversed() {
                 let value = values.popLast() ?? .none
-                state.variables[parameter] = Variable(value: value, exchange: exchange)
+                // Keys that follow from what is not known are not known either, nor is the counter beside them.
+                state.variables[parameter] = Variable(value: isUnknown ? .none : value, exchange: exchange)
             }
             isUnknown = false
             state.layers.removeAll { $0 == layer }
             state.layers.append(layer)
-        case .stop: state.layers.removeAll { $0 == Int(step.b) }
+            if !state.spent.contains(layer) { state.spent.append(layer) }
+        case .stop: stop(Int(step.b))
         default: break
         }
     }
@@ -59,6 +61,7 @@ extension Machine {
                     annotate(.sealed, .note, span: source)
                 }
                 isUnknown = false
+                closed.append(root.firstSlot..<root.firstSlot + root.slotCount)
                 return
             }
             parse(root: info.root, buffer: buffer)
@@ -176,12 +179,13 @@ extension Machine {
             return
         }
         guard case .octets(let expected) = value, !isUnknown else {
+            let isAbsent = isAbsent
             isUnknown = false
-            if mode == .decode { seal(check, span) }
+            if mode == .decode, !isAbsent { seal(check, span) }
             return
         }
         guard span >= 0 else {
-            if mode == .decode {
+            if mode == .decode, !closed.contains(where: { $0.contains(slot) }) {
                 let info = program.checks[check]
                 annotations.append(
                     Annotation(.missing, info.severity, blame: isInRequest ? .program : .card, place: info.place, check: check))
@@ -211,6 +215,7 @@ extension Machine {
     }
 
     private mutating func seal(_ check: Int, _ span: Int32) {
+        isSealed = true
         annotations.append(Annotation(.sealed, .note, span: span, place: program.checks[check].place, check: check))
     }
 
