@@ -161,6 +161,30 @@ extension Compiler {
         number(expression, scope)
     }
 
+    /// Code that goes on when `expression` holds, and the jumps that are taken when it does not.
+    mutating func branch(_ expression: Expression, _ scope: Scope) -> [Int] {
+        func isBuiltin(_ side: Expression, _ text: String) -> Bool {
+            if case .name(let name) = side, name.text == text { return resolve(side, scope) == nil }
+            return false
+        }
+        switch expression {
+        case .binary(.and, let left, let right, _): return branch(left, scope) + branch(right, scope)
+        case .binary(.equal, let left, .number(let value, _), _):
+            if isBuiltin(left, "remaining"), value < 65_536 { return [hole(.testRemaining, b: Int(value))] }
+            if isBuiltin(left, "peek"), value < 256 {
+                emit(.testPeek, a: 0xFF, b: Int(value))
+                return [program.code.count - 1]
+            }
+            if case .binary(.and_, let inner, .number(let mask, _), _) = left, isBuiltin(inner, "peek"), mask < 256, value < 256 {
+                emit(.testPeek, a: Int(mask), b: Int(value))
+                return [program.code.count - 1]
+            }
+        default: break
+        }
+        condition(expression, scope)
+        return [hole(.test)]
+    }
+
     /// Code that leaves a number.
     mutating func number(_ expression: Expression, _ scope: Scope) {
         switch expression {

@@ -341,7 +341,7 @@ extension Compiler {
         var extent = Extent.bounded
         var seen: [(text: String, place: Place)] = []
         for alternative in syntax.alternatives {
-            var next: Int?
+            var next: [Int]?
             if let condition = alternative.condition {
                 let text = describe(condition)
                 if let first = seen.first(where: { $0.text == text }) {
@@ -350,8 +350,7 @@ extension Compiler {
                         see: ("taken here", first.place))
                 }
                 seen.append((text, condition.place))
-                self.condition(condition, Scope(shapes: [shape], inStructure: true))
-                next = hole(.test)
+                next = branch(condition, Scope(shapes: [shape], inStructure: true))
             } else if alternative.name.place != syntax.alternatives.last?.name.place, let last = syntax.alternatives.last {
                 diagnostics.add(
                     .unreachable, last.name.place, "alternative \(last.name.text) is never reached",
@@ -376,7 +375,7 @@ extension Compiler {
             alternatives.append(.init(node: node, code: start, slots: slots, required: required, fields: fields))
             if let next {
                 ends.append(hole(.jump))
-                land(next)
+                for hole in next { land(hole) }
             }
         }
         for end in ends { land(end) }

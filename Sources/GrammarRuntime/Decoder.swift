@@ -123,7 +123,7 @@ public struct Decoder: Sendable {
         if number >= 0 {
             machine.refine(number, request: false)
             if !machine.program.sessions.isEmpty {
-                machine.fire(.exchange(number), outcome: success ? .ok : .error, name: machine.program.exchanges[number].name)
+                machine.fire(.exchange(number), outcome: success ? .ok : .error)
             }
         }
         return outcome(
@@ -138,7 +138,7 @@ public struct Decoder: Sendable {
             machine.state.pending = nil
             for index in machine.state.gathers.indices { machine.state.gathers[index] = CardState.GatherState() }
         }
-        machine.fire(.named(name), outcome: isSuccess ? .ok : error.map { .errorNamed($0) } ?? .error, name: name)
+        machine.fire(.named(name), outcome: isSuccess ? .ok : error.map { .errorNamed($0) } ?? .error)
         return outcome(spans: 0, annotations: 0, buffers: 0, exchange: nil, success: isSuccess)
     }
 
@@ -157,9 +157,19 @@ public struct Decoder: Sendable {
         for layer in machine.program.layers.indices.reversed() {
             let isActive = machine.state.layers.contains(layer)
             if !request, layer != usedLayer { continue }
-            let clauses = request ? machine.program.layers[layer].requests : machine.program.layers[layer].responses
-            for clause in clauses where clause.root == root {
-                guard isActive || clause.yields || !request, machine.test(clause.condition) else { continue }
+            for index in (request ? machine.program.layers[layer].requests.indices : machine.program.layers[layer].responses.indices) {
+                let condition: Int
+                if request {
+                    guard machine.program.layers[layer].requests[index].root == root,
+                        isActive || machine.program.layers[layer].requests[index].yields
+                    else { continue }
+                    condition = machine.program.layers[layer].requests[index].condition
+                } else {
+                    guard machine.program.layers[layer].responses[index].root == root else { continue }
+                    condition = machine.program.layers[layer].responses[index].condition
+                }
+                guard machine.test(condition) else { continue }
+                let clause = request ? machine.program.layers[layer].requests[index] : machine.program.layers[layer].responses[index]
                 if request, !isActive { machine.startFromGiven(layer) }
                 if request, clause.yields { usedLayer = layer }
                 machine.yielded = nil

@@ -7,13 +7,13 @@ extension Machine {
             if slot >= 0 { slots[Int(slot)] = -1 }
         }
         spans.removeAll(keepingCapacity: true)
-        annotations.removeAll(keepingCapacity: true)
+        if !annotations.isEmpty { annotations.removeAll(keepingCapacity: true) }
         buffers.removeAll(keepingCapacity: true)
         arena.removeAll(keepingCapacity: true)
-        numbers.removeAll(keepingCapacity: true)
-        values.removeAll(keepingCapacity: true)
-        frames.removeAll(keepingCapacity: true)
-        touched.removeAll(keepingCapacity: true)
+        numbers.removeAll()
+        if !values.isEmpty { values.removeAll(keepingCapacity: true) }
+        if !frames.isEmpty { frames.removeAll(keepingCapacity: true) }
+        if !touched.isEmpty { touched.removeAll(keepingCapacity: true) }
         isUnknown = false
         isInRequest = true
         exchange = number
@@ -27,7 +27,7 @@ extension Machine {
         steps = 10_000
         run(code, buffer: -1, from: 0, to: 0, parent: -1)
         steps = saved
-        numbers.removeAll(keepingCapacity: true)
+        numbers.removeAll()
         values.removeAll(keepingCapacity: true)
         isUnknown = false
     }
@@ -92,13 +92,16 @@ extension Machine {
     }
 
     /// Moves every session that has a transition for the event.
-    mutating func fire(_ event: SessionInfo.Event, outcome: SessionInfo.Outcome, name: String) {
+    mutating func fire(_ event: SessionInfo.Event, outcome: SessionInfo.Outcome) {
         for session in program.sessions.indices {
             let current = state.sessions[session]
             guard program.sessions[session].transitions.indices.contains(current) else { continue }
-            let list = program.sessions[session].transitions[current]
             var isDone = false
-            for transition in list where matches(transition, event, outcome) && test(transition.condition) {
+            for index in program.sessions[session].transitions[current].indices {
+                guard matches(session, current, index, event, outcome),
+                    test(program.sessions[session].transitions[current][index].condition)
+                else { continue }
+                let transition = program.sessions[session].transitions[current][index]
                 if transition.contested >= 0 {
                     annotations.append(
                         Annotation(.contested, .note, place: transition.place, template: transition.contested, values: render(transition.contested)))
@@ -111,7 +114,7 @@ extension Machine {
             if !isDone, program.sessions[session].illegal >= 0, case .named(let named) = event,
                 program.sessions[session].events.contains(named)
             {
-                illegal(session, current, name)
+                illegal(session, current, named)
             }
         }
     }
@@ -128,13 +131,22 @@ extension Machine {
                 values: [.word(name), .word(info.states[current]), .word(allowed.joined(separator: ", "))]))
     }
 
-    private func matches(_ transition: SessionInfo.Transition, _ event: SessionInfo.Event, _ outcome: SessionInfo.Outcome) -> Bool {
-        switch transition.outcome {
-        case .any: break
-        case .ok: if outcome != .ok { return false }
-        case .error: if outcome == .ok { return false }
-        case .errorNamed: if outcome != transition.outcome { return false }
+    private func matches(
+        _ session: Int, _ current: Int, _ index: Int, _ event: SessionInfo.Event, _ outcome: SessionInfo.Outcome
+    ) -> Bool {
+        let isMeant: Bool
+        if case .exchange(let number) = event {
+            isMeant = program.sessions[session].transitions[current][index].exchanges.contains(number)
+                || program.sessions[session].transitions[current][index].takesAny
+        } else {
+            isMeant = program.sessions[session].transitions[current][index].events.contains { $0 == event || $0 == .any }
         }
-        return transition.events.contains { $0 == event || $0 == .any }
+        guard isMeant else { return false }
+        switch program.sessions[session].transitions[current][index].outcome {
+        case .any: return true
+        case .ok: return outcome == .ok
+        case .error: return outcome != .ok
+        case .errorNamed: return outcome == program.sessions[session].transitions[current][index].outcome
+        }
     }
 }

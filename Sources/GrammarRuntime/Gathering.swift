@@ -13,11 +13,11 @@ extension Machine {
     /// Keeps the part of a request that goes on; gives the kind of the whole message once it is there.
     mutating func gather(root: Int, request: Bool) -> Int? {
         for index in program.gathers.indices {
-            let info = program.gathers[index]
-            guard info.ofRequest == request, info.root == root else { continue }
-            let more = test(info.more)
+            guard program.gathers[index].ofRequest == request, program.gathers[index].root == root else { continue }
+            let more = test(program.gathers[index].more)
             let pieces = state.gathers[index].pieces
             if pieces == 0, !more { continue }
+            let info = program.gathers[index]
             if pieces > 0, !test(info.next) {
                 annotate(.lost, .warn, span: -1)
                 state.gathers[index] = CardState.GatherState()
@@ -32,11 +32,11 @@ extension Machine {
 
     mutating func gatherAnswer(root: Int, pending: CardState.Pending) -> Gathered {
         for index in program.gathers.indices {
-            let info = program.gathers[index]
-            guard !info.ofRequest, info.root == root else { continue }
-            let more = test(info.more)
+            guard !program.gathers[index].ofRequest, program.gathers[index].root == root else { continue }
+            let more = test(program.gathers[index].more)
             let pieces = state.gathers[index].pieces
             if pieces == 0, !more { continue }
+            let info = program.gathers[index]
             if pieces > 0, !test(info.next) {
                 annotate(.lost, .warn, span: -1)
                 state.gathers[index] = CardState.GatherState()

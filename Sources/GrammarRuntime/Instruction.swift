@@ -44,6 +44,10 @@ package enum Opcode: UInt8, Sendable {
     /// Ends `derive` of node `b`, check `c`.
     case same
     case test
+    /// On to `c` unless `b` octets are left.
+    case testRemaining
+    /// On to `c` unless the next octet under mask `a` is `b`.
+    case testPeek
     case jump
     case done
 

@@ -29,7 +29,7 @@ package struct Machine: Sendable {
     package var slots: [Int32]
     package var state: CardState
     var frames: [Frame] = []
-    var numbers: [Int64] = []
+    var numbers = NumberStack()
     var values: [Value] = []
     /// Whether the expression at work met something that is not known.
     var isUnknown: Bool {
@@ -73,7 +73,6 @@ package struct Machine: Sendable {
         slots = [Int32](repeating: -1, count: program.slotCount)
         state = CardState(program)
         frames.reserveCapacity(64)
-        numbers.reserveCapacity(64)
         spans.reserveCapacity(256)
     }
 
@@ -105,21 +104,7 @@ package struct Machine: Sendable {
 
     /// The truth of the expression at `code`; false when something in it is not known.
     mutating func test(_ code: Int) -> Bool {
-        if code < 0 { return true }
-        let value = number(code)
-        return value == 0 || value == nil ? false : true
-    }
-
-    /// The number that the expression at `code` gives; nil when something in it is not known.
-    mutating func number(_ code: Int) -> Int64? {
-        isUnknown = false
-        let saved = steps
-        steps = 10_000
-        run(code, buffer: -1, from: context.position, to: context.end, parent: -1)
-        steps = saved
-        let value = numbers.popLast() ?? 0
-        defer { isUnknown = false }
-        return isUnknown ? nil : value
+        code < 0 || (number(code) ?? 0) != 0
     }
 
     /// The octets that the expression at `code` gives; nil when something in it is not known.
@@ -167,8 +152,6 @@ package struct Machine: Sendable {
 
     /// Runs from `start` to `done`.
     mutating func run(_ start: Int, buffer: Int, from: Int, to: Int, parent outer: Int32) {
-        let code = program.code
-        let nodes = program.nodes
         let base = buffer >= 0 ? buffers[buffer].offset : 0
         let floor = frames.count
         var pc = start
@@ -179,21 +162,23 @@ package struct Machine: Sendable {
         var group: UInt64 = 0
         var groupBits = 0
         var groupStart = 0
+        var left = steps
+        defer { steps = left }
 
         while true {
-            steps -= 1
-            guard steps > 0, pc >= 0, pc < code.count else {
+            left &-= 1
+            guard left > 0, pc >= 0, pc < program.code.count else {
                 overrun(buffer, base, position, to, parent, outer)
                 frames.removeLast(frames.count - floor)
                 return
             }
-            let step = code[pc]
+            let step = program.code[pc]
             pc += 1
             switch step.op {
             case .uint:
                 let node = Int(step.b)
                 let size = Int(step.a & 0x0F)
-                let info = nodes[node]
+                let info = program.nodes[node]
                 if end - position >= size {
                     var value: UInt64
                     if size == 1 { value = UInt64(arena[position]) } else { value = load(position, size) }
@@ -214,13 +199,13 @@ package struct Machine: Sendable {
                     groupBits = size * 8
                     groupStart = (position - base) * 8
                     parent = put(
-                        node, nodes[node].slot, parent: parent, start: groupStart, count: groupBits, value: group, buffer: buffer,
+                        node, program.nodes[node].slot, parent: parent, start: groupStart, count: groupBits, value: group, buffer: buffer,
                         flags: .composite)
                     position += size
                 } else {
                     groupBits = 0
                     parent = put(
-                        node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0, buffer: buffer,
+                        node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0, buffer: buffer,
                         flags: [.composite, .truncated])
                     annotateShort(parent, wanted: size, present: end - position)
                     if end > position { position = gap(parent, position, end, base, buffer) }
@@ -231,7 +216,7 @@ package struct Machine: Sendable {
                     groupBits -= width
                     let value = (group >> UInt64(groupBits)) & ((1 << UInt64(width)) - 1)
                     let node = Int(step.b)
-                    let info = nodes[node]
+                    let info = program.nodes[node]
                     let span = put(node, info.slot, parent: parent, start: groupStart, count: width, value: value, buffer: buffer)
                     groupStart += width
                     if info.enumeration >= 0 { know(value, info, span) }
@@ -245,23 +230,23 @@ package struct Machine: Sendable {
                 }
                 if wanted <= end - position {
                     _ = put(
-                        node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: wanted * 8, value: 0,
+                        node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: wanted * 8, value: 0,
                         buffer: buffer)
                     position += wanted
                 } else {
-                    position = short(node, nodes[node], parent, position, end, base, buffer, wanted: wanted)
+                    position = short(node, program.nodes[node], parent, position, end, base, buffer, wanted: wanted)
                 }
             case .rest:
                 let node = Int(step.b)
                 _ = put(
-                    node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: (end - position) * 8, value: 0,
+                    node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: (end - position) * 8, value: 0,
                     buffer: buffer)
                 position = end
             case .number:
                 let node = Int(step.b)
                 let count = end - position
                 let value = count <= 8 ? load(position, count) : 0
-                let info = nodes[node]
+                let info = program.nodes[node]
                 _ = put(
                     node, info.slot, parent: parent, start: (position - base) * 8, count: count * 8, value: value, buffer: buffer)
                 if info.flags.contains(.unnamed) { spans[Int(parent)].value = value }
@@ -269,7 +254,7 @@ package struct Machine: Sendable {
             case .begin:
                 let node = Int(step.b)
                 parent = put(
-                    node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0, buffer: buffer,
+                    node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0, buffer: buffer,
                     flags: .composite)
             case .close:
                 if step.a == 1, position < end {
@@ -359,14 +344,19 @@ package struct Machine: Sendable {
                 if truth == 0 || isUnknown { pc = Int(step.c) }
                 isUnknown = false
             case .clear:
-                for slot in Int(step.b)..<Int(step.b) + Int(step.c) { slots[slot] = -1 }
+                // The first request and the first response of an exchange find their slots empty.
+                if buffer > 1 || (buffer == 1 && isInRequest) {
+                    for slot in Int(step.b)..<Int(step.b) + Int(step.c) { slots[slot] = -1 }
+                }
             case .derive:
-                let slot = nodes[Int(step.b)].slot
+                let slot = program.nodes[Int(step.b)].slot
                 if slot < 0 || slots[Int(slot)] < 0 { pc = Int(step.c) }
             case .same: same(step)
             case .test:
                 let truth = numbers.popLast() ?? 0
                 if truth == 0 { pc = Int(step.c) }
+            case .testRemaining: if end - position != Int(step.b) { pc = Int(step.c) }
+            case .testPeek: if position >= end || arena[position] & step.a != UInt8(truncatingIfNeeded: step.b) { pc = Int(step.c) }
             case .jump: pc = Int(step.c)
             case .push: numbers.append(Int64(step.c))
             case .remaining: numbers.append(Int64(end - position))
@@ -375,12 +365,10 @@ package struct Machine: Sendable {
                 numbers.append(place < end && place >= 0 ? Int64(arena[place]) : -1)
             case .equal:
                 let right = numbers.popLast() ?? 0
-                let top = numbers.count - 1
-                numbers[top] = numbers[top] == right ? 1 : 0
+                numbers.append((numbers.popLast() ?? 0) == right ? 1 : 0)
             case .subtract:
                 let right = numbers.popLast() ?? 0
-                let top = numbers.count - 1
-                numbers[top] = numbers[top] &- right
+                numbers.append((numbers.popLast() ?? 0) &- right)
             case .done: return
             case .check, .match:
                 if isProbing { return }

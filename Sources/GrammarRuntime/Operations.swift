@@ -75,20 +75,7 @@ extension Machine {
     private mutating func binary(_ op: Opcode) {
         let right = popNumber()
         let left = popNumber()
-        let result: Int64 =
-            switch op {
-            case .add: left &+ right
-            case .multiply: left &* right
-            case .and: left & right
-            case .or: left | right
-            case .xor: left ^ right
-            case .shiftLeft: (0..<64).contains(right) ? left << right : 0
-            case .shiftRight: (0..<64).contains(right) ? left >> right : 0
-            case .unequal: left != right ? 1 : 0
-            case .less: left < right ? 1 : 0
-            default: left <= right ? 1 : 0
-            }
-        numbers.append(result)
+        numbers.append(Self.join(op, left, right))
     }
 
     private mutating func pushVariable(_ index: Int, asNumber: Bool) {

@@ -325,6 +325,9 @@ package struct SessionInfo: Sendable {
     }
     package struct Transition: Sendable {
         package var events: [Event]
+        /// Those of them that are exchanges.
+        package var exchanges: [Int]
+        package var takesAny: Bool
         package var outcome: Outcome
         package var condition = -1
         /// -1 stays.
@@ -332,7 +335,11 @@ package struct SessionInfo: Sendable {
         package var body = -1
         package var contested = -1
         package var place = GrammarPlace()
-        package init(events: [Event], outcome: Outcome) { (self.events, self.outcome) = (events, outcome) }
+        package init(events: [Event], outcome: Outcome) {
+            (self.events, self.outcome) = (events, outcome)
+            exchanges = events.compactMap { if case .exchange(let number) = $0 { number } else { nil } }
+            takesAny = events.contains(.any)
+        }
     }
     package var name: String
     package var grammar: String
