@@ -6,7 +6,11 @@ import TraceFile
 enum ImportVerb: Verb {
     static let name = "import"
     static let summary = "another tool's capture as a trace"
-    static let synopsis = ["import proxmark3 FILE -o FILE [--protocol 14a|14b|15|iclass|felica|lf]"]
+    static let synopsis = [
+        "import proxmark3 FILE -o FILE [--protocol 14a|14b|15|iclass|felica|lf]",
+        "import gsmtap FILE -o FILE                       exchanges with a SIM in a pcap or pcapng",
+        "import apdu4j FILE -o FILE                       a dump of apdu4j",
+    ]
     static let options = [
         OptionSpec("-o", .required("FILE"), "the trace to write"),
         OptionSpec("--force", .none, "replace an existing file"),
@@ -16,11 +20,20 @@ enum ImportVerb: Verb {
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard let format = arguments.operands.first else { throw Failure.usage("import needs a format: tapdeck import proxmark3 FILE -o FILE") }
-        guard format == "proxmark3" else {
-            throw Failure.usage("unknown format \(format)\(Nearest.suggestion(for: format, among: ["proxmark3"])); proxmark3 is the one there is")
+        guard let importer = importers.first(where: { $0.format == format }) else {
+            let known = importers.map(\.format)
+            throw Failure.usage("unknown format \(format)\(Nearest.suggestion(for: format, among: known)); known: \(known.joined(separator: ", "))")
         }
         guard arguments.operands.count == 2 else { throw Failure.usage("import \(format) takes one file") }
         guard let output = arguments.value("-o") else { throw Failure.usage("import needs -o FILE") }
-        return try Proxmark3Import.run(arguments.operands[1], to: output, arguments, terminal)
+        return try importer.run(arguments.operands[1], output, arguments, terminal)
     }
+
+    private typealias Importer = @Sendable (String, String, Arguments, Terminal) throws -> ExitStatus
+
+    private static let importers: [(format: String, run: Importer)] = [
+        ("proxmark3", { try Proxmark3Import.run($0, to: $1, $2, $3) }),
+        ("gsmtap", { try GSMTAPImport.run($0, to: $1, $2, $3) }),
+        ("apdu4j", { try APDU4JImport.run($0, to: $1, $2, $3) }),
+    ]
 }
