@@ -54,6 +54,10 @@ extension Compiler {
             {
                 return .constant(entry.value, bits: it.bits)
             }
+            // What an event carries has names of two parts.
+            if case .name(let side) = base, let variable = scope.variables[side.text + "." + name.text] {
+                return .variable(variable)
+            }
             switch resolve(base, scope) {
             case .shape(let shape): return shape.find(name.text).map { .field($0) }
             case .field(let field):
@@ -69,10 +73,12 @@ extension Compiler {
     mutating func unknown(_ expression: Expression, _ scope: Scope) {
         switch expression {
         case .member(let base, let name):
-            if case .name(let enumName) = base, let symbol = lookUp(enumName.text), case .enumeration(let it) = symbol.declaration {
+            if case .name(let enumName) = base, let symbol = lookUp(enumName.text), case .enumeration(let it) = symbol.declaration
+            {
                 let hint = nearest(name.text, it.entries.map(\.name.text)).map { "; did you mean '\($0)'?" } ?? ""
                 diagnostics.add(
-                    .unknownName, name.place, "\(enumName.text) has no value \(name.text)\(hint)", see: ("declared here", it.name.place))
+                    .unknownName, name.place, "\(enumName.text) has no value \(name.text)\(hint)",
+                    see: ("declared here", it.name.place))
                 return
             }
             let names: [String]
@@ -123,9 +129,12 @@ extension Compiler {
             switch name.text {
             case "count", "has", "peek", "remaining", "number": return ValueKind()
             case "raw", "before": return ValueKind(isOctets: true)
-            case "pad", "unpad": return ValueKind(isOctets: true, isTainted: arguments.first.map { infer($0, scope).isTainted } ?? false)
+            case "pad", "unpad":
+                return ValueKind(isOctets: true, isTainted: arguments.first.map { infer($0, scope).isTainted } ?? false)
             default:
-                guard let symbol = lookUp(name.text), case .transform(let it) = symbol.declaration else { return ValueKind(isOctets: true) }
+                guard let symbol = lookUp(name.text), case .transform(let it) = symbol.declaration else {
+                    return ValueKind(isOctets: true)
+                }
                 return ValueKind(isOctets: true, isTainted: it.result.text == "key")
             }
         case .binary(let op, let left, let right, _):
@@ -280,7 +289,9 @@ extension Compiler {
         return nil
     }
 
-    private mutating func binary(_ op: Expression.Operator, _ left: Expression, _ right: Expression, _ whole: Expression, _ scope: Scope) {
+    private mutating func binary(
+        _ op: Expression.Operator, _ left: Expression, _ right: Expression, _ whole: Expression, _ scope: Scope
+    ) {
         switch op {
         case .and:
             condition(left, scope)
@@ -439,7 +450,8 @@ extension Compiler {
             if open > rest.startIndex { pieces.append(.text(String(rest[..<open]))) }
             let inside = String(rest[rest.index(after: open)..<close])
             let offset = text.place.start + 1 + text.text[..<rest.index(after: open)].utf8.count
-            pieces.append(piece(inside, Place(file: text.place.file, start: offset, end: offset + inside.utf8.count), scope, words))
+            pieces.append(
+                piece(inside, Place(file: text.place.file, start: offset, end: offset + inside.utf8.count), scope, words))
             rest = rest[rest.index(after: close)...]
         }
         if !rest.isEmpty { pieces.append(.text(String(rest))) }
@@ -455,7 +467,9 @@ extension Compiler {
             if let base = expression { expression = .member(base, name) } else { expression = .name(name) }
         }
         guard let expression else { return .text("") }
-        if case .member(let base, let last) = expression, last.text == "frame", case .variable(let variable)? = resolve(base, scope) {
+        if case .member(let base, let last) = expression, last.text == "frame",
+            case .variable(let variable)? = resolve(base, scope)
+        {
             return .exchange(variable: variable.index)
         }
         let kind = infer(expression, scope)

@@ -182,7 +182,9 @@ extension Machine {
                         continue
                     }
                     inside.children = draft.children
-                    if let number = draft.number, program.nodes[node].kind == .choice { inside.children.insert(Draft(node: -1, number: number), at: 0) }
+                    if let number = draft.number, program.nodes[node].kind == .choice {
+                        inside.children.insert(Draft(node: -1, number: number), at: 0)
+                    }
                 }
                 let first = emission.octets.count
                 let span = put(node, program.nodes[node].slot, parent: -1, start: first * 8, count: 0, value: 0, buffer: 0)
@@ -231,7 +233,8 @@ extension Machine {
                 let value = numbers.popLast() ?? 0
                 if let place = emission.open[Int(step.b)], !isUnknown {
                     for index in 0..<place.count {
-                        emission.octets[place.start + index] = UInt8(truncatingIfNeeded: value >> Int64(8 * (place.count - 1 - index)))
+                        emission.octets[place.start + index] = UInt8(
+                            truncatingIfNeeded: value >> Int64(8 * (place.count - 1 - index)))
                     }
                     if place.count < 8, value >> Int64(8 * place.count) != 0 { emission.failed = true }
                 }
@@ -299,7 +302,8 @@ extension Machine {
             if value >> UInt64(bit.a) != 0 { emission.failed = true }
             group = group << UInt64(bit.a) | value
             width += Int(bit.a)
-            _ = put(Int(bit.b), node.slot, parent: -1, start: emission.octets.count * 8, count: Int(bit.a), value: value, buffer: 0)
+            _ = put(
+                Int(bit.b), node.slot, parent: -1, start: emission.octets.count * 8, count: Int(bit.a), value: value, buffer: 0)
         }
         for shift in stride(from: width - 8, through: 0, by: -8) {
             emission.octets.append(UInt8(truncatingIfNeeded: group >> UInt64(shift)))
@@ -321,7 +325,8 @@ extension Machine {
         for alternative in choice.alternatives { all.formUnion(alternative.slots) }
         let mine = Set(given.keys).intersection(all)
         for isExact in [true, false] {
-            for alternative in choice.alternatives where mine.isSubset(of: alternative.slots) && mine.isSuperset(of: alternative.required) {
+            for alternative in choice.alternatives
+            where mine.isSubset(of: alternative.slots) && mine.isSuperset(of: alternative.required) {
                 if fits(alternative, given, isExact) { return alternative.code }
             }
         }
@@ -378,13 +383,16 @@ extension Machine {
             var inside = Emission.Source(children: draft.children)
             let start = emission.octets.count
             if let entry, entry.code >= 0 {
+                if program.code[entry.code].op == .choose { inside.children.insert(Draft(node: -1, number: draft.number), at: 0) }
                 _ = emit(entry.code, &inside, &emission, depth: depth + 1)
             } else {
                 for child in draft.children { emission.octets += child.octets ?? [] }
             }
             let header = draft.header ?? head(table.dialect, entry?.tag ?? 0, emission.octets.count - start)
             emission.octets.insert(contentsOf: header, at: start)
-            for (node, place) in emission.open where place.start >= start { emission.open[node] = (place.start + header.count, place.count) }
+            for (node, place) in emission.open where place.start >= start {
+                emission.open[node] = (place.start + header.count, place.count)
+            }
         }
     }
 

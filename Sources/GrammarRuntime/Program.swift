@@ -16,7 +16,7 @@ public struct Program: Sendable {
     package var templates: [Template] = []
     package var opens: [OpenInfo] = []
     package var yields: [YieldInfo] = []
-    package var starts: [StartInfo] = []
+    package var decodes: [DecodeInfo] = []
     package var roots: [RootInfo] = []
     package var exchanges: [ExchangeInfo] = []
     package var sessions: [SessionInfo] = []
@@ -31,6 +31,8 @@ public struct Program: Sendable {
     package var dispatches: [Dispatch] = []
     /// The nodes that share each slot.
     package var slotNodes: [[Int]] = []
+    /// Variables that an event sets, by name: `call.data`, `elapsed`.
+    package var eventVariables: [String: Int] = [:]
 
     package init() {}
 
@@ -59,7 +61,8 @@ public struct GrammarPlace: Sendable, Equatable {
 
 /// What a span shows.
 package enum NodeKind: UInt8, Sendable {
-    case number, bits, bit, octets, text, decimal, composite, choice, alternative, tag, header, value, root, gap, filler, unknownTag
+    case number, bits, bit, octets, text, decimal, composite, choice, alternative, tag, header, value, root, gap, filler,
+        unknownTag
 }
 
 package struct NodeFlags: OptionSet, Sendable {
@@ -240,7 +243,9 @@ package struct OpenInfo: Sendable {
     package var slot: Int
     package var root: Int
     package var hasTransform: Bool
-    package init(slot: Int, root: Int, hasTransform: Bool) { (self.slot, self.root, self.hasTransform) = (slot, root, hasTransform) }
+    package init(slot: Int, root: Int, hasTransform: Bool) {
+        (self.slot, self.root, self.hasTransform) = (slot, root, hasTransform)
+    }
 }
 
 package struct Assignment: Sendable {
@@ -260,9 +265,11 @@ package struct YieldInfo: Sendable {
     package init(root: Int, assignments: [Assignment]) { (self.root, self.assignments) = (root, assignments) }
 }
 
-package struct StartInfo: Sendable {
-    package var layer: Int
-    package init(layer: Int) { self.layer = layer }
+/// A command and a response that an event carries.
+package struct DecodeInfo: Sendable {
+    package var request: Int
+    package var response: Int
+    package init(request: Int, response: Int) { (self.request, self.response) = (request, response) }
 }
 
 /// Something that a parse can begin with.
@@ -272,6 +279,8 @@ package struct RootInfo: Sendable {
     package var code: Int
     package var isEntry: Bool
     package var okCode = -1
+    /// The same message as a response, when it is a request too: its fields stand apart.
+    package var twin = -1
     package var firstSlot = 0
     package var slotCount = 0
     package init(name: String, node: Int, code: Int, isEntry: Bool) {
@@ -288,7 +297,9 @@ package struct ExchangeInfo: Sendable {
         package var enumeration: Int
         package var condition: Int
         package init(ofRequest: Bool, slot: Int, root: Int, enumeration: Int, condition: Int) {
-            (self.ofRequest, self.slot, self.root, self.enumeration, self.condition) = (ofRequest, slot, root, enumeration, condition)
+            (self.ofRequest, self.slot, self.root, self.enumeration, self.condition) = (
+                ofRequest, slot, root, enumeration, condition
+            )
         }
     }
     package var name: String
@@ -389,6 +400,10 @@ package struct GatherInfo: Sendable {
     package var more = -1
     package var next = -1
     package var yield = -1
+    /// Which messages take part.
+    package var condition = -1
+    /// What the joined parts are read as, instead of a yield: then one part alone is a whole message too.
+    package var decode = -1
     package init(name: String, grammar: String, ofRequest: Bool, root: Int) {
         (self.name, self.grammar, self.ofRequest, self.root) = (name, grammar, ofRequest, root)
     }
@@ -435,5 +450,7 @@ package struct GrammarInfo: Sendable {
     package var name: String
     package var citations: [String]
     package var file: Int
-    package init(name: String, citations: [String], file: Int) { (self.name, self.citations, self.file) = (name, citations, file) }
+    package init(name: String, citations: [String], file: Int) {
+        (self.name, self.citations, self.file) = (name, citations, file)
+    }
 }
