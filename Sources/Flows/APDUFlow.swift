@@ -20,13 +20,20 @@ public enum APDUFlow: Flow {
     public static let name = "apdu"
     public static let function = "apdu(transport:script:)"
 
-    /// Which commands beside those of ISO/IEC 7816-4 make a script secret: set by whoever keeps the table of secrets.
-    @TaskLocal package static var isSecretCommand: (@Sendable ([UInt8]) -> Bool)?
+    /// Which commands beside those of ISO/IEC 7816-4 make a script secret. For the structure's reason see ``FlowClock``.
+    package struct SecretTable: Sendable {
+        let isSecret: @Sendable ([UInt8]) -> Bool
+
+        package init(_ isSecret: @escaping @Sendable ([UInt8]) -> Bool) { self.isSecret = isSecret }
+    }
+
+    /// Set by whoever keeps the table of secrets.
+    @TaskLocal package static var secretTable: SecretTable?
 
     /// The script is sealed when one of its commands is, and when it cannot be read.
     public static func secretArguments(of arguments: Arguments) -> Set<String> {
         guard let script = try? APDUScript(arguments.script) else { return ["script"] }
-        let isSecret = script.commands.contains { holdsReferenceData($0) || isSecretCommand?($0.octets) == true }
+        let isSecret = script.commands.contains { holdsReferenceData($0) || secretTable?.isSecret($0.octets) == true }
         return isSecret ? ["script"] : []
     }
 
@@ -58,7 +65,7 @@ public enum APDUFlow: Flow {
                 try await connection(transport, "!remove").removeCard()
                 progress("line \(line.number)  removed")
             case .wait(let milliseconds):
-                try await FlowClock.sleep(milliseconds)
+                try await FlowClock.current.sleep(milliseconds)
             }
         }
         return Outcome(answers: answers)

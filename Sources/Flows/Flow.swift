@@ -70,8 +70,14 @@ public enum FlowTable {
 }
 
 /// How flows wait. A replay does not: it puts in a function that returns at once.
-package enum FlowClock {
-    @TaskLocal package static var sleep: @Sendable (_ milliseconds: Int) async throws -> Void = { milliseconds in
-        try await Task.sleep(for: .milliseconds(milliseconds))
-    }
+///
+/// The function stands in a structure because Swift 6.3.1 with optimisation makes a task-local value that is itself a
+/// function crash where it is set.
+package struct FlowClock: Sendable {
+    package let sleep: @Sendable (_ milliseconds: Int) async throws -> Void
+
+    package init(_ sleep: @escaping @Sendable (_ milliseconds: Int) async throws -> Void) { self.sleep = sleep }
+
+    /// The clock of the current task.
+    @TaskLocal package static var current = FlowClock { try await Task.sleep(for: .milliseconds($0)) }
 }

@@ -36,8 +36,16 @@ public struct PassportProgress: Sendable, Equatable {
         }
     }
 
+    /// A function that is shown each step. It stands in a structure because Swift 6.3.1 with optimisation makes a
+    /// task-local value that is itself a function crash where it is set.
+    package struct Observer: Sendable {
+        let show: @Sendable (PassportProgress) -> Void
+
+        package init(_ show: @escaping @Sendable (PassportProgress) -> Void) { self.show = show }
+    }
+
     /// Who looks at each step of the passport reads of the current task, beside the lines of `onProgress`.
-    @TaskLocal package static var observer: (@Sendable (PassportProgress) -> Void)?
+    @TaskLocal package static var observer: Observer?
 }
 
 /// A count of bytes for people: `1,848 bytes`.

@@ -106,7 +106,7 @@ struct RecordSession: Sendable {
         var outcome = ""
         do {
             outcome = try await Interruption.cancelling {
-                try await PassportProgress.$observer.withValue({ stages.show($0) }) {
+                try await PassportProgress.$observer.withValue(.init { stages.show($0) }) {
                     // The card is nobody else's for the length of the flow.
                     guard let reader = transport as? PCSCTransport else {
                         return try await recording.run(flow: flow, argumentsJSON: argumentsJSON, over: transport)
