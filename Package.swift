@@ -47,7 +47,7 @@ let package = Package(
         part("TraceFile", ["Octets", "CZlib"]),
         part("Tracing", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile"]),
         part("TraceDecoding", ["Octets", "CardCrypto", "TagTransport", "TraceFile"]),
-        part("Replay", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile", "TraceDecoding"]),
+        part("Replay", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile", "Tracing", "TraceDecoding"]),
         .executableTarget(
             name: "tapdeck",
             dependencies: [
@@ -63,6 +63,12 @@ let package = Package(
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
+        .target(
+            name: "SessionSupport",
+            dependencies: ["Octets", "TagTransport", "Flows", "TraceFile", "Tracing", "VirtualCards", "TestSupport"],
+            path: "Tests/SessionSupport",
+            swiftSettings: strict
+        ),
         tests(of: "Octets"),
         tests(of: "CardCrypto", ["Octets"]),
         tests(of: "TagTransport", ["Octets"]),
@@ -72,12 +78,16 @@ let package = Package(
         tests(of: "VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         tests(of: "Flows", ["Octets", "TagTransport", "VirtualCards", "CoreExtendedNFC"]),
         tests(of: "TraceFile", ["Octets", "CPcap"]),
-        tests(of: "Tracing", ["Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "TraceFile", "VirtualCards"]),
-        tests(of: "TraceDecoding", ["Octets", "TraceFile"]),
-        tests(of: "Replay", [
-            "Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing", "VirtualCards",
+        tests(of: "Tracing", [
+            "Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "Flows", "TraceFile", "VirtualCards", "SessionSupport",
         ]),
-        tests(of: "tapdeck", ["Octets", "PCSC"]),
+        tests(of: "TraceDecoding", ["Octets", "CardCrypto", "TagTransport", "TraceFile", "SessionSupport"]),
+        tests(of: "Replay", [
+            "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing", "VirtualCards",
+            "SessionSupport",
+        ]),
+        tests(of: "tapdeck", ["Octets", "PCSC", "TraceFile"]),
+        .testTarget(name: "HouseTests", dependencies: ["TestSupport"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )
