@@ -28,6 +28,7 @@ let package = Package(
         .library(name: "Tracing", targets: ["Tracing"]),
         .library(name: "Replay", targets: ["Replay"]),
         .library(name: "TraceFile", targets: ["TraceFile"]),
+        .library(name: "GrammarLanguage", targets: ["GrammarLanguage"]),
         .executable(name: "tapdeck", targets: ["tapdeck"]),
     ],
     targets: [
@@ -46,6 +47,8 @@ let package = Package(
         part("Flows", ["Octets", "TagTransport", "CoreExtendedNFC"]),
         part("TraceFile", ["Octets", "CZlib"]),
         part("Tracing", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile"]),
+        part("GrammarRuntime", ["Octets", "CardCrypto"]),
+        part("GrammarLanguage", ["Octets", "GrammarRuntime"]),
         part("TraceDecoding", ["Octets", "CardCrypto", "TagTransport", "TraceFile"]),
         part("Replay", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile", "Tracing", "TraceDecoding"]),
         .executableTarget(
@@ -81,6 +84,8 @@ let package = Package(
         tests(of: "Tracing", [
             "Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "Flows", "TraceFile", "VirtualCards", "SessionSupport",
         ]),
+        tests(of: "GrammarRuntime", ["Octets", "CardCrypto"]),
+        tests(of: "GrammarLanguage", ["Octets", "GrammarRuntime"]),
         tests(of: "TraceDecoding", ["Octets", "CardCrypto", "TagTransport", "TraceFile", "SessionSupport"]),
         tests(of: "Replay", [
             "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing", "VirtualCards",

@@ -21,12 +21,19 @@ public enum APDUFlow: Flow {
     public static let function = "apdu(transport:script:)"
 
     /// Which commands beside those of ISO/IEC 7816-4 make a script secret: set by whoever keeps the table of secrets.
-    @TaskLocal package static var isSecretCommand: (@Sendable ([UInt8]) -> Bool)?
+    @TaskLocal package static var secretCommands: SecretCommands?
+
+    /// A structure around the function: a bare function as a task-local value crashes in optimised builds of Swift 6.3.
+    package struct SecretCommands: Sendable {
+        let contains: @Sendable ([UInt8]) -> Bool
+
+        package init(_ contains: @escaping @Sendable ([UInt8]) -> Bool) { self.contains = contains }
+    }
 
     /// The script is sealed when one of its commands is, and when it cannot be read.
     public static func secretArguments(of arguments: Arguments) -> Set<String> {
         guard let script = try? APDUScript(arguments.script) else { return ["script"] }
-        let isSecret = script.commands.contains { holdsReferenceData($0) || isSecretCommand?($0.octets) == true }
+        let isSecret = script.commands.contains { holdsReferenceData($0) || secretCommands?.contains($0.octets) == true }
         return isSecret ? ["script"] : []
     }
 

@@ -69,9 +69,12 @@ public enum FlowTable {
     public static func named(_ name: String) -> AnyFlow? { all.first { $0.name == name } }
 }
 
-/// How flows wait. A replay does not: it puts in a function that returns at once.
+/// How flows wait. In a replay they do not.
 package enum FlowClock {
-    @TaskLocal package static var sleep: @Sendable (_ milliseconds: Int) async throws -> Void = { milliseconds in
-        try await Task.sleep(for: .milliseconds(milliseconds))
+    /// Whether time passes for the current task.
+    @TaskLocal package static var runs = true
+
+    static func sleep(_ milliseconds: Int) async throws {
+        if runs { try await Task.sleep(for: .milliseconds(milliseconds)) }
     }
 }

@@ -112,10 +112,10 @@ extension RecordedSession {
                 default: break
                 }
             case .error(let failure):
-                let detail = secrets.value(named: "exchange:\(failure.after ?? packet):error").map { String(decoding: $0, as: UTF8.self) }
+                let detail = secrets.value(named: "exchange:\(failure.after ?? packet):error")
                 let error = TransportError(
                     TransportError.Case(rawValue: failure.case) ?? .readerFailure, code: failure.code.flatMap { UInt32($0, radix: 16) },
-                    detail: detail ?? ""
+                    detail: detail.map { TransportError.detail(in: $0, case: failure.case) } ?? ""
                 )
                 guard let after = failure.after, after != packet, let place = places[after] else {
                     append(.failedEvent(packet: packet, error), reader: reader)
@@ -194,9 +194,18 @@ extension RecordedSession {
         /// The error that a structured call threw; the recorded text begins with its case.
         private func error(of outcome: MetaRow.Return, text: String) -> TransportError {
             let name = outcome.case ?? ""
-            let detail = text == name ? "" : text.hasPrefix("\(name): ") ? String(text.dropFirst(name.count + 2)) : text
+            let detail = TransportError.detail(in: Array(text.utf8), case: name)
             let code = outcome.extra["code"]?.stringValue.flatMap { UInt32($0, radix: 16) }
             return TransportError(TransportError.Case(rawValue: name) ?? .readerFailure, code: code, detail: detail)
         }
+    }
+}
+
+extension TransportError {
+    /// The detail of an error whose whole description was recorded: what stands behind the case's name.
+    fileprivate static func detail(in recorded: [UInt8], case name: String) -> String {
+        let text = String(decoding: recorded, as: UTF8.self)
+        if text == name { return "" }
+        return text.hasPrefix("\(name): ") ? String(text.dropFirst(name.count + 2)) : text
     }
 }

@@ -57,7 +57,7 @@ public struct Replay: Sendable {
         let arguments = JSONValue.object(call.arguments).text
         return await play(call) { transport in
             // Time does not pass in a replay.
-            try await FlowClock.$sleep.withValue({ _ in }) {
+            try await FlowClock.$runs.withValue(false) {
                 try await flow.run(argumentsJSON: arguments, over: transport) { _ in }
             }
         }

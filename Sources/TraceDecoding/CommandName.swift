@@ -14,12 +14,14 @@ enum CommandName {
 
     /// The name with what is known from the header and, in a plain command, from the data field.
     ///
-    /// - Parameter isProtected: the data field is secure messaging's, so only the header speaks.
-    static func summary(_ command: CommandAPDU, isProtected: Bool) -> String {
+    /// - Parameters:
+    ///   - isProtected: the data field is secure messaging's, so only the header speaks.
+    ///   - application: whose files the identifiers name.
+    static func summary(_ command: CommandAPDU, isProtected: Bool, in application: Application = .unknown) -> String {
         let name = instruction(cla: command.cla, ins: command.ins)
         if command.cla == 0xFF || (command.cla & 0x80 != 0 && command.cla != 0x80) { return name }
         switch command.ins {
-        case 0xA4: return isProtected ? name : "\(name) \(selected(command))"
+        case 0xA4: return isProtected ? name : "\(name) \(selected(command, in: application))"
         case 0xB0 where command.p1 & 0x80 == 0:
             let offset = Int(command.p1) << 8 | Int(command.p2)
             if isProtected { return "\(name) at \(offset)" }
@@ -50,29 +52,50 @@ enum CommandName {
     }
 
     /// What a SELECT asks for: a name that people know, else the identifier.
-    static func selected(_ command: CommandAPDU) -> String {
+    static func selected(_ command: CommandAPDU, in application: Application) -> String {
         let data = command.data.map { Array($0) } ?? []
         if command.p1 == 0x04 {
             return applications.first { $0.aid == data }?.name ?? (data.isEmpty ? "default application" : Hex.encode(data))
         }
         if data.isEmpty || data == [0x3F, 0x00] { return "MF" }
         guard data.count == 2 else { return Hex.encode(data) }
-        return fileName(UInt16(data[0]) << 8 | UInt16(data[1])) ?? "file \(Hex.encode(data))"
+        return fileName(UInt16(data[0]) << 8 | UInt16(data[1]), in: application) ?? "file \(Hex.encode(data))"
+    }
+
+    /// The application that is selected, as far as it changes what a file identifier means.
+    enum Application: Sendable, Equatable {
+        /// None that was seen being selected: the master file's.
+        case unknown
+        /// The eMRTD application (ICAO 9303-10 3.4).
+        case travelDocument
+        case other
+
+        /// The application after a SELECT that the card accepted.
+        mutating func select(_ command: CommandAPDU) {
+            let data = command.data.map { Array($0) } ?? []
+            if command.p1 == 0x04 {
+                self = data == travelDocumentName ? .travelDocument : .other
+            } else if data.isEmpty || data == [0x3F, 0x00] {
+                self = .unknown
+            }
+        }
     }
 
     /// The names of the files of an eMRTD (ICAO 9303-10 3.11) and of every card.
-    static func fileName(_ identifier: UInt16) -> String? {
-        switch identifier {
-        case 0x3F00: "MF"
-        case 0x2F00: "EF.DIR"
-        case 0x2F01: "EF.ATR/INFO"
-        case 0x011C: "EF.CardAccess"
-        case 0x011D: "EF.SOD"
-        case 0x011E: "EF.COM"
-        case 0x0101...0x0110: "DG\(identifier & 0xFF)"
+    static func fileName(_ identifier: UInt16, in application: Application) -> String? {
+        switch (identifier, application) {
+        case (0x3F00, _): "MF"
+        case (0x2F00, .unknown), (0x2F00, .travelDocument): "EF.DIR"
+        case (0x2F01, .unknown), (0x2F01, .travelDocument): "EF.ATR/INFO"
+        case (0x011C, .unknown): "EF.CardAccess"
+        case (0x011D, .travelDocument): "EF.SOD"
+        case (0x011E, .travelDocument): "EF.COM"
+        case (0x0101...0x0110, .travelDocument): "DG\(identifier & 0xFF)"
         default: nil
         }
     }
+
+    private static let travelDocumentName: [UInt8] = [0xA0, 0x00, 0x00, 0x02, 0x47, 0x10, 0x01]
 
     /// `40000` as `40,000`.
     static func grouped(_ number: Int) -> String {
@@ -87,7 +110,7 @@ enum CommandName {
     }
 
     private static let applications: [(aid: [UInt8], name: String)] = [
-        ([0xA0, 0x00, 0x00, 0x02, 0x47, 0x10, 0x01], "eMRTD application"),
+        (travelDocumentName, "eMRTD application"),
         ([0xD2, 0x76, 0x00, 0x00, 0x85, 0x01, 0x01], "NDEF application"),
         ([0xA0, 0x00, 0x00, 0x03, 0x08], "PIV application"),
     ]

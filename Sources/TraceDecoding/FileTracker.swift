@@ -7,6 +7,7 @@ import TagTransport
 struct FileTracker {
     /// The selected file's name; nil when nobody has said.
     private(set) var name: String?
+    private(set) var application = CommandName.Application.unknown
     /// Octets in the file, once its first data object's header was read.
     private var length: Int?
     private var covered = 0
@@ -20,9 +21,12 @@ struct FileTracker {
         switch command.ins {
         case 0xA4:
             guard response.isSuccess else { return nil }
+            let (before, selected) = (self, command)
             self = FileTracker()
+            application = before.application
+            application.select(selected)
             let data = command.data.map { Array($0) } ?? []
-            if command.p1 != 0x04, data.count == 2 { name = CommandName.fileName(UInt16(data[0]) << 8 | UInt16(data[1])) }
+            if command.p1 != 0x04, data.count == 2 { name = CommandName.fileName(UInt16(data[0]) << 8 | UInt16(data[1]), in: application) }
             return nil
         case 0xB0 where command.p1 & 0x80 == 0:
             return read(at: Int(command.p1) << 8 | Int(command.p2), Array(response.data))

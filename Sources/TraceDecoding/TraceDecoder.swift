@@ -118,7 +118,7 @@ public struct TraceDecoder: Sendable {
         }
         let meant = opened.command ?? command
         if isProtected, let inner = opened.command, showsSecrets || places.places.isEmpty { decoded.plain = inner.octets }
-        decoded.summary = CommandName.summary(meant, isProtected: isProtected && opened.command == nil)
+        decoded.summary = CommandName.summary(meant, isProtected: isProtected && opened.command == nil, in: state.file.application)
         if command.ins == 0x82, command.data?.count == 40 { decoded.summary = "EXTERNAL AUTHENTICATE, BAC" }
         if meant.ins == 0xB0, meant.p1 & 0x80 == 0, let ne = meant.ne, !isProtected || opened.command != nil {
             decoded.read = ReadPlace(offset: Int(meant.p1) << 8 | Int(meant.p2), length: ne)

@@ -249,7 +249,7 @@ public struct TraceSummary: Sendable {
     private mutating func settle() -> [SummaryLine] {
         guard let line = current else { return [] }
         current = nil
-        guard folds, let place = line.read, line.annotations.isEmpty else {
+        guard folds, let place = line.read, line.duration != nil, line.annotations.isEmpty else {
             return flushRun() + [line]
         }
         if var run, !run.isOver, run.line.mark == line.mark, place.offset == run.last.offset + run.last.length,

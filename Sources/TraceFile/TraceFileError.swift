@@ -28,6 +28,8 @@ public struct TraceFileError: Error, Equatable, Sendable, CustomStringConvertibl
         case tooLarge
         /// The file of secrets belongs to another session.
         case otherSession(wanted: String, found: String)
+        /// A file of another program in which there is nothing for a trace. The detail says what there is.
+        case nothingToImport
         /// A line of secrets that nothing can be made of. Line and column count from 1.
         case malformedSecret(line: Int, column: Int)
     }
@@ -63,6 +65,7 @@ public struct TraceFileError: Error, Equatable, Sendable, CustomStringConvertibl
         case .noSuchInterface(let index): "\(path) has no interface \(index)"
         case .tooLarge: "\(path): \(detail)"
         case .otherSession(let wanted, let found): "\(path) belongs to session \(found), not to \(wanted)"
+        case .nothingToImport: "nothing to import in \(path): \(detail)"
         case .malformedSecret(let line, let column): "\(path), line \(line), column \(column): \(detail)"
         }
     }

@@ -94,7 +94,7 @@ public final class Recording: Sendable {
             throw RecordingError.argumentsAreNoObject
         }
         arguments["transport"] = .omitted("transport")
-        let secret = APDUFlow.$isSecretCommand.withValue({ SealTable.isSecret(command: $0) }) {
+        let secret = APDUFlow.$secretCommands.withValue(APDUFlow.SecretCommands { SealTable.isSecret(command: $0) }) {
             flow.secretArguments(ofJSON: argumentsJSON)
         }
         let recorder = recorder

@@ -19,5 +19,7 @@ public struct RecordingSummary: Sendable, Equatable {
     public var seconds = 0.0
     public var errors = 0
     public var lastRefusal: Refusal?
+    /// The last exchange that got no answer.
+    public var lostExchange: UInt64?
     public var readerNames: [String] = []
 }

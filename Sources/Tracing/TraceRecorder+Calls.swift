@@ -215,7 +215,7 @@ extension TraceRecorder {
         _ failure: FlowFailure, after exchange: UInt64, _ packet: UInt64, _ time: UInt64, _ port: Port, _ state: inout State
     ) {
         // What the transport said beside its case may name things; libraries hand it on, so that a replay wants it.
-        guardedKeep([sealedRecord("exchange:\(exchange):error", Array(failure.text.utf8), packet)], &state)
+        guardedKeep([sealedRecord("exchange:\(exchange):error", Array(failure.detail.utf8), packet)], &state)
         let row = MetaRow.Failure(after: exchange, domain: failure.domain, case: failure.case, code: failure.code)
         writeTwins(.error(row), packet: packet, time: time, port, &state)
     }
@@ -239,13 +239,6 @@ extension TraceRecorder {
             let transport = state.transports[index]
             writeMeta(.transport(transport.description.row(id: transport.id)), packet: packet, time: time, &state)
         }
-    }
-}
-
-extension FlowFailure {
-    /// The detail without the case that stands before it.
-    fileprivate var text: String {
-        detail == self.case ? "" : detail.hasPrefix("\(self.case): ") ? String(detail.dropFirst(self.case.count + 2)) : detail
     }
 }
 

@@ -169,6 +169,7 @@ final class TraceRecorder: Sendable {
         state.withLock { state in
             let packet = takePacket(&state)
             state.summary.errors += 1
+            state.summary.lostExchange = exchange
             writeError(failure, after: exchange, packet, time, port, &state)
         }
     }

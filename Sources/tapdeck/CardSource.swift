@@ -29,13 +29,23 @@ enum CardSource {
     private static func reader(_ arguments: Arguments, _ terminal: Terminal) async throws -> any NFCTagTransport {
         do {
             let context = try await PCSCContext.open()
-            let names = try await context.readers()
-            let name = try ReaderChoice.choose(arguments.value("--reader"), among: names)
+            let name = try chosen(arguments.value("--reader"), among: try await context.readerStatuses(), arguments)
             try await waitForCard(in: name, context, arguments, terminal)
             return try await PCSCTransport.connect(context, to: name)
         } catch let error as TransportError {
             throw ReaderFailure.failure(error)
         }
+    }
+
+    private static func chosen(_ wanted: String?, among statuses: [ReaderStatus], _ arguments: Arguments) throws -> String {
+        guard !statuses.isEmpty else { throw Failure(.outside, "pcscd is running and knows no reader", "tapdeck doctor") }
+        let choice = ReaderChoice(wanted, among: statuses)
+        if case .reader(let name) = choice { return name }
+        let command = (["tapdeck record"] + arguments.operands.prefix(1)).joined(separator: " ")
+        let lines = choice.lines(wanted: wanted ?? "", among: statuses.map(\.reader), command: command)
+        // Two readers that fit are a matter of typing; none that fits is not there.
+        if case .several = choice { throw Failure(.wrongUsage, lines: lines) }
+        throw Failure(.outside, lines: lines)
     }
 
     private static func waitForCard(in name: String, _ context: PCSCContext, _ arguments: Arguments, _ terminal: Terminal) async throws {
@@ -64,44 +74,6 @@ enum CardSource {
         guard let seconds = Int(text), (0...86_400).contains(seconds) else { throw Failure.usage("--wait takes seconds, not \(text)") }
         return seconds
     }
-}
-
-/// Which reader a name or a number means.
-enum ReaderChoice {
-    static func choose(_ wanted: String?, among names: [String]) throws -> String {
-        guard !names.isEmpty else { throw Failure(.outside, "pcscd is running and knows no reader", "tapdeck doctor") }
-        guard let wanted else {
-            if names.count == 1 { return names[0] }
-            throw Failure.usage("\(names.count) readers, and none is named: --reader NAME or a number", lines(names))
-        }
-        if let number = Int(wanted) {
-            guard names.indices.contains(number) else { throw Failure(.outside, lines: ["no reader \(number)"] + lines(names)) }
-            return names[number]
-        }
-        let fitting = names.indices.filter { names[$0] == wanted }.nonEmpty ?? names.indices.filter { names[$0].lowercased().contains(wanted.lowercased()) }
-        if fitting.count == 1 { return names[fitting[0]] }
-        if fitting.isEmpty {
-            throw Failure(
-                .outside,
-                lines: ["no reader has \"\(wanted)\" in its name"] + lines(names) + ["a number or a part of the name will do: --reader 0"]
-            )
-        }
-        throw Failure(
-            .wrongUsage,
-            lines: ["\"\(wanted)\" fits \(fitting.count == 2 ? "two" : "\(fitting.count)") readers"] + fitting.map { "\($0)  \(names[$0])" }
-                + ["--reader \(fitting[0])"]
-        )
-    }
-
-    private static func lines(_ names: [String]) -> [String] { names.enumerated().map { "\($0)  \($1)" } }
-}
-
-extension Failure {
-    fileprivate static func usage(_ first: String, _ more: [String]) -> Failure { Failure(.wrongUsage, lines: [first] + more) }
-}
-
-extension Array {
-    fileprivate var nonEmpty: [Element]? { isEmpty ? nil : self }
 }
 
 /// What an error of the reader's side means for people.

@@ -158,7 +158,7 @@ import Testing
 
     @Test func aSharedCardAccessNamesPACE() throws {
         let folder = try #require(SharedData.folder)
-        let file = folder.appendingPathComponent("Governikus__AusweisApp/test/fixture/card/efCardAccess.hex")
+        let file = folder.appendingPathComponent("data/Governikus__AusweisApp/test/fixture/card/efCardAccess.hex")
         let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
         let infos = try SecurityInfo.parse(try Hex.decode(text.filter { !$0.isNewline }))
         #expect(infos.contains { $0.isPACE })

@@ -97,7 +97,7 @@ struct PlainCard: NFCTagTransport {
 
 @Suite struct APDUFlowTests {
     private func run(_ script: String, _ card: any NFCTagTransport) async throws -> APDUFlow.Outcome {
-        try await FlowClock.$sleep.withValue({ _ in }) {
+        try await FlowClock.$runs.withValue(false) {
             try await APDUFlow.run(APDUFlow.Arguments(script: script), over: card) { _ in }
         }
     }
@@ -136,7 +136,7 @@ struct PlainCard: NFCTagTransport {
             #expect(secrets(script) == ["script"])
         }
         #expect(secrets("00A4040000\n00B0000000").isEmpty)
-        APDUFlow.$isSecretCommand.withValue({ $0.starts(with: [0x80, 0xD8]) }) {
+        APDUFlow.$secretCommands.withValue(APDUFlow.SecretCommands { $0.starts(with: [0x80, 0xD8]) }) {
             #expect(secrets("80D8000002AABB") == ["script"])
             #expect(secrets("00B0000000").isEmpty)
         }

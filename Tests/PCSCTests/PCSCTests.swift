@@ -220,6 +220,8 @@ struct PCSCTests {
 
     @Test func aWaitForAChangeEndsWhenItsTaskIsCancelled() async throws {
         try await PrivatePCSCD.use { service in
+            try await service.waitUntil(0, hasCard: false)
+            try await service.waitUntil(1, hasCard: false)
             let context = try await PCSCContext.open()
             let known = try await context.readerStatuses()
             let waiting = Task { try await context.statusChange(from: known) }
@@ -240,6 +242,8 @@ struct PCSCTests {
 
     @Test func manyWaitsLeaveTheTasksOfTheProgramRunning() async throws {
         try await PrivatePCSCD.use { service in
+            try await service.waitUntil(0, hasCard: false)
+            try await service.waitUntil(1, hasCard: false)
             let context = try await PCSCContext.open()
             let known = try await context.readerStatuses()
             let waits = (0..<8).map { _ in Task { try await context.statusChange(from: known) } }
@@ -280,6 +284,7 @@ struct PCSCTests {
     @Test func readerEventsTellOfCardsComingInUseAndLeaving() async throws {
         try await PrivatePCSCD.use { service in
             try await service.waitUntil(0, hasCard: false)
+            try await service.waitUntil(1, hasCard: false)
             let context = try await PCSCContext.open()
             var events = try context.readerEvents().makeAsyncIterator()
             var added: [String] = []
@@ -342,6 +347,38 @@ struct PCSCTests {
                     await expect(forbidden, []) { _ = try await transport.card.attribute(.atr) }
                 }
                 #expect(card.commands.isEmpty)
+            }
+        }
+    }
+
+    @Test func aServiceThatEndsIsToldToEverybodyWhoUsesIt() async throws {
+        try await PrivatePCSCD.use { service in
+            let card = TestCard()
+            try await service.withCard(card) { _ in
+                let context = try await PCSCContext.open()
+                let transport = try await PCSCTransport.connect(context, to: service.readers[0])
+                let known = try await context.readerStatuses()
+                var events = try context.readerEvents().makeAsyncIterator()
+                _ = await events.next()
+                let waiting = Task { try await context.statusChange(from: known) }
+                try await Task.sleep(for: .milliseconds(100))
+                try service.endService()
+                defer { try? service.startAgain() }
+                // Which code each call meets first is the library's affair; that it ends, and is no success, is ours.
+                await #expect(throws: TransportError.self) { try await waiting.value }
+                await #expect(throws: TransportError.self) {
+                    try await transport.sendAPDU(CommandAPDU(cla: 0, ins: 0x84, p1: 0, p2: 0, le: 8))
+                }
+                await #expect(throws: TransportError.self) { try await context.readers() }
+                var failed = false
+                while !failed, let event = await events.next() {
+                    if case .failed(let error) = event { failed = error.transportCase == .serviceUnavailable }
+                }
+                #expect(failed)
+                await expect(.serviceUnavailable, [0x8010_001D]) { _ = try await PCSCContext.open() }
+                #expect(ServiceCall.ask(service.socketPath) == .nothingThere)
+                try service.startAgain()
+                #expect(try await PCSCContext.open().readers() == service.readers)
             }
         }
     }

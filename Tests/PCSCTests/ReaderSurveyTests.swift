@@ -113,6 +113,7 @@ import Testing
     func onlyACardThatNobodyUsesIsAsked() async throws {
         try await PrivatePCSCD.use { service in
             let card = TestCard(atr: TestCard.contactlessATR)
+            try await service.waitUntil(1, hasCard: false)
             try await service.withCard(card) { _ in
                 let asked = try await ReaderSurvey.gather(probe: true)
                 #expect(asked.readers.map(\.cardName) == ["passport (eMRTD)", nil])

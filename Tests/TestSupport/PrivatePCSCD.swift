@@ -49,7 +49,7 @@ public final class PrivatePCSCD: Sendable {
     public var environment: [String: String] { ["PCSCLITE_CSOCK_NAME": socketPath] }
 
     private static let turn = Turn()
-    private static let shared = Result { try PrivatePCSCD() }
+    private static let shared = Result { try PrivatePCSCD(setsEnvironment: true) }
 
     private static let driver: String? = {
         let folder = "/usr/lib/pcsc/drivers/serial"
@@ -57,8 +57,9 @@ public final class PrivatePCSCD: Sendable {
         return names.sorted().first { $0.hasPrefix("libifdvpcd.so") }.map { "\(folder)/\($0)" }
     }()
 
-    /// A separate one, for a test that stops it. Everything else goes through ``use(isolation:_:)``.
-    public init(setsEnvironment: Bool = true) throws {
+    /// A separate one, for child processes: libpcsclite in this process keeps to the socket that it saw first. Everything
+    /// else goes through ``use(isolation:_:)``, which must not be nested.
+    public init(setsEnvironment: Bool = false) throws {
         guard let driver = Self.driver else { throw ProcessRunner.Failure(description: Self.reason) }
         var template = Array("/tmp/pcscd-XXXXXX".utf8CString)
         guard let path = mkdtemp(&template).map({ String(cString: $0) }) else {
@@ -81,10 +82,15 @@ public final class PrivatePCSCD: Sendable {
         // The shell ends pcscd when its standard input closes: that is, whenever this process ends.
         let script = """
             mount --bind "$1/run" /run/pcscd || exit 70
-            pcscd -f -c "$1/conf" </dev/null >"$1/log" 2>&1 &
-            pid=$!
-            read -r _
-            kill "$pid"
+            run() { pcscd -f -c "$1/conf" </dev/null >>"$1/log" 2>&1 & pid=$!; }
+            run "$1"
+            while read -r word; do
+                case "$word" in
+                stop) kill "$pid"; wait "$pid" ;;
+                start) kill -0 "$pid" 2>/dev/null || run "$1" ;;
+                esac
+            done
+            kill "$pid" 2>/dev/null
             wait "$pid"
             umount /run/pcscd
             rm -rf "$1"
@@ -92,16 +98,36 @@ public final class PrivatePCSCD: Sendable {
         process = try ChildProcess(
             "unshare", ["-m", "sh", "-c", script, "sh", path], environment: ["PCSCLITE_CSOCK_NAME": ""]
         )
+        do {
+            try wait(untilSocketIsThere: true)
+        } catch {
+            let log = (try? String(contentsOfFile: path + "/log", encoding: .utf8)) ?? ""
+            stop()
+            throw ProcessRunner.Failure(description: "pcscd did not start: \(log)")
+        }
+        if setsEnvironment { setenv("PCSCLITE_CSOCK_NAME", socketPath, 1) }
+    }
+
+    /// Ends the service, for a test of what then happens. ``startAgain()`` must follow before the test ends.
+    public func endService() throws {
+        process.write(line: "stop")
+        try wait(untilSocketIsThere: false)
+    }
+
+    /// Starts the service again, at the same socket and ports, unless it runs.
+    public func startAgain() throws {
+        process.write(line: "start")
+        try wait(untilSocketIsThere: true)
+    }
+
+    private func wait(untilSocketIsThere isThere: Bool) throws {
         let deadline = ContinuousClock.now + .seconds(10)
-        while access(socketPath, F_OK) != 0 {
+        while (access(socketPath, F_OK) == 0) != isThere {
             guard ContinuousClock.now < deadline, process.poll() == nil else {
-                let log = (try? String(contentsOfFile: path + "/log", encoding: .utf8)) ?? ""
-                stop()
-                throw ProcessRunner.Failure(description: "pcscd did not start: \(log)")
+                throw ProcessRunner.Failure(description: "pcscd did not \(isThere ? "start" : "end")")
             }
             usleep(2_000)
         }
-        if setsEnvironment { setenv("PCSCLITE_CSOCK_NAME", socketPath, 1) }
     }
 
     deinit { stop() }

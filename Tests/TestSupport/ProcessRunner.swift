@@ -118,8 +118,16 @@ public final class ChildProcess: @unchecked Sendable {
         close(errorOutput)
     }
 
+    /// Writes a line to its standard input.
+    public func write(line: String) { send(Data((line + "\n").utf8)) }
+
     /// Writes to its standard input and closes it.
     public func write(_ data: Data) {
+        send(data)
+        closeInput()
+    }
+
+    private func send(_ data: Data) {
         data.withUnsafeBytes { buffer in
             var written = 0
             while written < buffer.count {
@@ -129,7 +137,6 @@ public final class ChildProcess: @unchecked Sendable {
                 written += count
             }
         }
-        closeInput()
     }
 
     /// Sends a signal to it alone.

@@ -37,7 +37,15 @@ public struct PassportProgress: Sendable, Equatable {
     }
 
     /// Who looks at each step of the passport reads of the current task, beside the lines of `onProgress`.
-    @TaskLocal package static var observer: (@Sendable (PassportProgress) -> Void)?
+    ///
+    /// A structure around the function: a bare function as a task-local value crashes in optimised builds of Swift 6.3.
+    package struct Observer: Sendable {
+        let see: @Sendable (PassportProgress) -> Void
+
+        package init(_ see: @escaping @Sendable (PassportProgress) -> Void) { self.see = see }
+    }
+
+    @TaskLocal package static var observer: Observer?
 }
 
 /// A count of bytes for people: `1,848 bytes`.

@@ -340,7 +340,7 @@ struct PassportReading {
         let progress = PassportProgress(
             stage: stage, subject: subject, state: state, text: text, bytesDone: plan?.octets.count, bytesTotal: plan?.total,
             exchanges: link.exchanges - exchangesShown)
-        observer?(progress)
+        observer?.see(progress)
         guard state != .running else { return }
         exchangesShown = link.exchanges
         onProgress?(progress.line)

@@ -57,7 +57,7 @@ enum DemoVerb: Verb {
         let steps = DemoSteps()
         let json = try PassportOptions.argumentsJSON(key: key, groups: "com,sod,dg1")
         do {
-            let outcome = try await PassportProgress.$observer.withValue({ steps.add($0) }) {
+            let outcome = try await PassportProgress.$observer.withValue(PassportProgress.Observer { steps.add($0) }) {
                 try await recording.run(flow: flow, argumentsJSON: json, over: transport)
             }
             try recording.close()

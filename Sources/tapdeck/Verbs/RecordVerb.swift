@@ -109,7 +109,7 @@ struct RecordSession: Sendable {
         var outcome = ""
         do {
             outcome = try await Interruption.cancelling {
-                try await PassportProgress.$observer.withValue({ stages.show($0) }) {
+                try await PassportProgress.$observer.withValue(PassportProgress.Observer { stages.show($0) }) {
                     // The card is nobody else's for the length of the flow.
                     guard let reader = transport as? PCSCTransport else {
                         return try await recording.run(flow: flow, argumentsJSON: argumentsJSON, over: transport)
@@ -143,7 +143,7 @@ struct RecordSession: Sendable {
     private func closing(_ summary: RecordingSummary, _ elapsed: Duration, _ failure: FlowFailure?, _ loss: FlowLoss?) {
         let nanoseconds = UInt64(clamping: elapsed.components.seconds) &* 1_000_000_000 &+ UInt64(clamping: elapsed.components.attoseconds / 1_000_000_000)
         if let failure {
-            terminal.error(["\(failure.blame.rawValue): \(failure.detail.isEmpty ? failure.case : failure.detail)"])
+            terminal.error([FailureText.line(failure, lost: summary.lostExchange)])
             if let refusal = summary.lastRefusal {
                 terminal.note("last refusal: exchange \(refusal.exchange), card answered \(APDUFields.status(refusal.status)) to \(APDUFields.instruction(refusal.instruction))")
             }

@@ -40,7 +40,8 @@ enum VirtualVerb: Verb {
     }
 
     private static func serve(_ card: sending VirtualCard, kind: String, host: String, port: UInt16, _ terminal: Terminal) throws -> ExitStatus {
-        let link = VPCDLink(card: card, host: host, port: port) { event in
+        let options = VPCDLink.Options(identifier: card.identifier.isEmpty ? nil : card.identifier)
+        let link = VPCDLink(card: card, host: host, port: port, options: options) { event in
             switch event {
             case .inserted: terminal.note("tapdeck: the \(kind) card is in the slot at \(host):\(port); Ctrl-C takes it out")
             case .removed: terminal.note("tapdeck: the card is out")

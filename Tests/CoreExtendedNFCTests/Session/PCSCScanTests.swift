@@ -55,8 +55,17 @@ private final class SilentCard: CardEnd, Sendable {
 
 @Suite(.enabled(if: PrivatePCSCD.isAvailable, Comment(rawValue: PrivatePCSCD.reason)))
 struct PCSCScanTests {
+    /// The card of the test before may still show: pcscd looks 2.5 times a second.
+    private func waitForEmptySlots() async throws {
+        let context = try await PCSCContext.open()
+        for _ in 0..<500 where try await context.readerStatuses().contains(where: \.hasCard) {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
     @Test func aScanTakesTheFirstCardThatFitsItsTargets() async throws {
         try await PrivatePCSCD.use { service in
+            try await waitForEmptySlots()
             let contact = VPCDLink(card: SilentCard([0x3B, 0x80, 0x01, 0x81]), port: service.ports[0])
             let passport = VPCDLink(
                 card: SilentCard([0x3B, 0x80, 0x80, 0x01, 0x01]), port: service.ports[1],
@@ -82,6 +91,7 @@ struct PCSCScanTests {
 
     @Test func aScanWithoutACardTimesOut() async throws {
         try await PrivatePCSCD.use { service in
+            try await waitForEmptySlots()
             let manager = NFCSessionManager(reader: service.readers[1], timeout: .milliseconds(100))
             await #expect(throws: NFCError.sessionTimeout) { try await manager.scan(for: [.iso15693]) }
             let unknown = NFCSessionManager(reader: "no such reader")
@@ -91,6 +101,7 @@ struct PCSCScanTests {
 
     @Test func aPendingScanOfTheReadersCanBeEnded() async throws {
         try await PrivatePCSCD.use { _ in
+            try await waitForEmptySlots()
             let manager = NFCSessionManager(timeout: nil)
             let scan = Task { try await manager.scan(for: [.iso15693]) }
             try await Task.sleep(for: .milliseconds(150))

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: MIT
+
+import GrammarRuntime
+
+/// How much a type takes: what it needs, or all there is.
+enum Extent { case bounded, open }
+
+extension Compiler {
+    // MARK: Roots
+
+    /// Makes messages, dictionaries and choices of a grammar things that a parse can begin with.
+    mutating func entry(_ declaration: Declaration) {
+        switch declaration {
+        case .message, .tags, .choice: break
+        default: return
+        }
+        let name = declaration.name
+        let number = root(
+            .named(grammar: nil, name), called: "\(grammar).\(lowerFirst(name.text))", parent: -1, unnamed: false, place: name.place,
+            isEntry: true)
+        program.roots[number].name = "\(grammar).\(name.text)"
+        entries["\(grammar).\(name.text)"] = number
+        guard case .message(let message) = declaration, let ok = message.ok, let shape = shapes[number] else { return }
+        program.roots[number].okCode = aside { compiler in
+            compiler.condition(ok, Scope(shapes: [shape]))
+            compiler.emit(.done)
+        }
+    }
+
+    func lowerFirst(_ text: String) -> String {
+        // An abbreviation stays as it is written: ATR, but command for Command.
+        if text.count > 1, text.prefix(2).allSatisfy(\.isUppercase) { return text.allSatisfy(\.isUppercase) ? text.lowercased() : text }
+        return text.prefix(1).lowercased() + text.dropFirst()
+    }
+
+    /// Puts an instance of `type` into the program and gives its number.
+    mutating func root(_ type: TypeSyntax, called name: String, parent: Int, unnamed: Bool, place: Place, isEntry: Bool) -> Int {
+        let first = program.slotNodes.count
+        let node = node(name, .root, parent: parent, place: place, flags: unnamed ? .unnamed : [])
+        let shape = Shape()
+        let start = aside { compiler in
+            compiler.emit(.begin, b: node)
+            let clear = compiler.hole(.clear, b: first)
+            _ = compiler.content(type, node, shape, isRoot: true)
+            compiler.emit(.close, a: 1)
+            compiler.emit(.done)
+            if compiler.program.code.indices.contains(clear) {
+                compiler.program.code[clear].c = Int32(truncatingIfNeeded: compiler.program.slotNodes.count - first)
+            }
+        }
+        var info = RootInfo(name: name, node: node, code: start, isEntry: isEntry)
+        info.firstSlot = first
+        info.slotCount = program.slotNodes.count - first
+        program.roots.append(info)
+        shapes[program.roots.count - 1] = shape
+        return program.roots.count - 1
+    }
+
+    /// The name under which an instance of a type hangs in paths, nil when it takes its parent's.
+    func rootName(_ type: TypeSyntax) -> String? {
+        guard case .named(let named, let name) = type else { return nil }
+        let owner = named?.text ?? lookUp(name.text)?.grammar ?? grammar
+        return "\(owner).\(lowerFirst(name.text))"
+    }
+
+    // MARK: What stands inside a composite
+
+    /// The fields of `type`, directly under `parent`.
+    private mutating func content(_ type: TypeSyntax, _ parent: Int, _ shape: Shape, isRoot: Bool) -> Extent {
+        switch type {
+        case .inline(let list, _): return items(list, parent, shape)
+        case .tags(let entries, _):
+            tagTable(entries, .ber, parent, shape, name: nil)
+            return .open
+        case .named(let named, let name):
+            guard let symbol = find(named, name, "type") else { return .bounded }
+            let saved = (grammar, file)
+            defer { (grammar, file) = saved }
+            grammar = symbol.grammar
+            switch symbol.declaration {
+            case .message(let message):
+                guard enter(symbol.grammar + "." + name.text, name.place) else { return .bounded }
+                defer { stack.removeLast() }
+                return items(message.items, parent, shape)
+            case .tags(let tags):
+                if let open = stack.last(where: { $0.name == symbol.grammar + "." + name.text }) {
+                    emit(.tlv, b: open.table)
+                    shape.transparent.append(open.shape)
+                    return .open
+                }
+                tagTable(tags.entries, tags.dialect, parent, shape, name: symbol.grammar + "." + name.text)
+                return .open
+            case .choice(let choice):
+                guard enter(symbol.grammar + "." + name.text, name.place) else { return .bounded }
+                defer { stack.removeLast() }
+                if isRoot { program.nodes[parent].kind = .choice }
+                return self.choice(choice, parent, shape)
+            case .enumeration: break
+            default:
+                diagnostics.add(
+                    .type, name.place, "expected a type, found the \(symbol.declaration.kind) \(name.text)",
+                    see: ("declared here", symbol.declaration.name.place))
+                return .bounded
+            }
+        default: break
+        }
+        // A scalar stands alone under the name of what holds it.
+        let field = FieldSyntax(name: Name(text: "_", place: type.place), type: type)
+        let leaf = Shape()
+        let extent = self.field(field, parent, leaf)
+        if let only = leaf.fields["_"] { shape.fields["_"] = only }
+        return extent
+    }
+
+    private mutating func enter(_ name: String, _ place: Place) -> Bool {
+        if stack.contains(where: { $0.name == name }) {
+            diagnostics.add(.size, place, "\(name) holds itself: only tags may nest without end")
+            return false
+        }
+        guard stack.count < 32 else {
+            diagnostics.add(.tooLarge, place, "types nest deeper than 32")
+            return false
+        }
+        stack.append((name, -1, Shape()))
+        return true
+    }
+
+    private mutating func items(_ list: [ItemSyntax], _ parent: Int, _ shape: Shape) -> Extent {
+        var open: Name?
+        var derived: [(FieldSyntax, Int)] = []
+        let scope = Scope(shapes: [shape], inStructure: true, later: list.compactMap { if case .field(let it) = $0 { it.name.text } else { nil } })
+        for item in list {
+            guard !isTooLarge else { return .bounded }
+            switch item {
+            case .check(let syntax): check(syntax, scope)
+            case .field(let syntax):
+                if let first = shape.fields[syntax.name.text], syntax.name.text != "_", !isAlternative(shape) {
+                    diagnostics.add(.duplicate, syntax.name.place, "\(syntax.name.text) is declared twice", see: ("declared here", first.place))
+                }
+                if let open {
+                    diagnostics.add(
+                        .size, syntax.name.place, "\(open.text) takes all that is left, so \(syntax.name.text) can never have a byte",
+                        see: ("give this one a size, like bytes(remaining - 2)", open.place))
+                }
+                var skip: Int?
+                if let condition = syntax.condition {
+                    self.condition(condition, scope)
+                    skip = hole(.when)
+                }
+                if field(syntax, parent, shape) == .open, skip == nil { open = syntax.name }
+                guard let made = shape.fields[syntax.name.text] else { continue }
+                if let skip {
+                    land(skip)
+                    if program.code.indices.contains(skip) { program.code[skip].b = UInt16(truncatingIfNeeded: made.node) }
+                    program.nodes[made.node].flags.insert(.optional)
+                }
+                if syntax.value != nil { derived.append((syntax, made.node)) }
+            }
+        }
+        for (syntax, node) in derived { derive(syntax, node, shape) }
+        return open == nil ? .bounded : .open
+    }
+
+    private func isAlternative(_ shape: Shape) -> Bool { shape.fields["\u{0}"] != nil }
+
+    /// A field that follows from others: compared when read, worked out when written.
+    private mutating func derive(_ syntax: FieldSyntax, _ node: Int, _ shape: Shape) {
+        guard let value = syntax.value else { return }
+        program.nodes[node].flags.insert(.derived)
+        if describe(value).contains("count(") { program.nodes[node].flags.insert(.counting) }
+        let scope = Scope(shapes: [shape])
+        let isOctets = infer(value, scope).isOctets
+        if isOctets, case .number? = shape.fields[syntax.name.text]?.kind {
+            diagnostics.add(.type, value.place, "expected a number for \(syntax.name.text), found bytes")
+            return
+        }
+        var check = CheckInfo()
+        check.place = grammarPlace(syntax.name.place)
+        check.slot = Int(program.nodes[node].slot)
+        check.severity = .warn
+        program.checks.append(check)
+        let skip = hole(.derive, b: node)
+        if program.code.indices.contains(skip) { program.code[skip].a = isOctets ? 1 : 0 }
+        if isOctets { octets(value, scope) } else { number(value, scope) }
+        emit(.same, a: isOctets ? 1 : 0, b: node, c: program.checks.count - 1)
+        land(skip)
+    }
+
+    // MARK: Fields
+
+    mutating func field(_ syntax: FieldSyntax, _ parent: Int, _ shape: Shape) -> Extent {
+        var flags: NodeFlags = []
+        if syntax.isNonce { flags.insert(.nonce) }
+        if syntax.isSecret { flags.insert(.secret) }
+        let scope = Scope(shapes: [shape], inStructure: true)
+        func make(_ compiler: inout Compiler, _ kind: NodeKind, _ fieldKind: Field.Kind, size: Int = 0, inner: Shape? = nil) -> Int {
+            let node = compiler.node(
+                syntax.name.text, kind, parent: parent, place: syntax.name.place, flags: flags, label: syntax.label?.text)
+            compiler.program.nodes[node].size = UInt16(truncatingIfNeeded: size)
+            compiler.add(syntax.name, node, fieldKind, shape, isSecret: syntax.isSecret, size: size, inner: inner)
+            return node
+        }
+        switch syntax.type {
+        case .number(let octets, let littleEndian, _):
+            let node = make(&self, .number, .number(bits: octets * 8), size: octets)
+            emit(.uint, a: octets | (littleEndian ? 0x80 : 0), b: node)
+            return .bounded
+        case .filling:
+            let node = make(&self, .number, .number(bits: 0))
+            emit(.number, b: node)
+            return .open
+        case .bits(let width, let bits, let place):
+            // Without a name of its own, a group's fields are its message's.
+            let inner = syntax.name.text == "_" ? shape : Shape()
+            let node = make(&self, .bits, .number(bits: width), size: width / 8, inner: inner === shape ? nil : inner)
+            if width % 8 != 0 || width == 0 || width > 64 || bits.reduce(0, { $0 + $1.width }) != width {
+                diagnostics.add(
+                    .size, place, "expected bit fields of \(width) bits in all, whole bytes and at most 64, found \(bits.reduce(0) { $0 + $1.width })")
+            }
+            emit(.bits, a: width / 8, b: node)
+            for bit in bits { self.bit(bit, node, inner) }
+            emit(.close)
+            return .bounded
+        case .octets(let kind, let count, let inner, _):
+            return octetsField(syntax, kind, count, inner, scope, make)
+        case .list(let count, let type, _):
+            let inner = Shape()
+            let node = make(&self, .composite, .composite, inner: inner)
+            emit(.begin, b: node)
+            if let count { number(count, scope) }
+            emit(.enter, a: count == nil ? 0 : 1)
+            let head = hole(.more)
+            // Each turn begins with the item itself, so that writing can tell whether there is another.
+            _ = field(FieldSyntax(name: Name(text: "_", place: syntax.name.place), type: type), node, inner)
+            emit(.again, c: head)
+            land(head)
+            emit(.close)
+            if let item = inner.fields["_"]?.shape { inner.transparent.append(item) }
+            return count == nil ? .open : .bounded
+        case .inline, .tags: return composite(syntax, .composite, shape, make)
+        case .named(let named, let name):
+            guard let symbol = find(named, name, "type") else {
+                // The name stands for something, so that its uses are not mistakes too.
+                _ = make(&self, .octets, .octets)
+                return .bounded
+            }
+            if case .enumeration(let it) = symbol.declaration {
+                let bytes = it.bits / 8
+                if it.bits % 8 != 0 {
+                    diagnostics.add(
+                        .size, name.place, "\(name.text) has \(it.bits) bits: it belongs into bits(n) { ... }",
+                        see: ("declared here", it.name.place))
+                }
+                if it.isClosed { flags.insert(.closedEnum) }
+                let node = make(&self, .number, .number(bits: it.bits), size: max(1, bytes))
+                program.nodes[node].enumeration = Int32(truncatingIfNeeded: symbol.number)
+                emit(.uint, a: max(1, bytes), b: node)
+                return .bounded
+            }
+            if case .choice = symbol.declaration { return composite(syntax, .choice, shape, make) }
+            return composite(syntax, .composite, shape, make)
+        }
+    }
+
+    private mutating func composite(
+        _ syntax: FieldSyntax, _ kind: NodeKind, _ shape: Shape, _ make: (inout Compiler, NodeKind, Field.Kind, Int, Shape?) -> Int
+    ) -> Extent {
+        let inner = syntax.name.text == "_" ? shape : Shape()
+        let node = make(&self, kind, .composite, 0, inner === shape ? nil : inner)
+        emit(.begin, b: node)
+        let extent = content(syntax.type, node, inner, isRoot: false)
+        emit(.close)
+        if inner === shape { return extent }
+        var isTransparent = kind == .choice
+        if case .inline = syntax.type { isTransparent = true }
+        if isTransparent { shape.transparent.append(inner) }
+        return extent
+    }
+
+    private mutating func octetsField(
+        _ syntax: FieldSyntax, _ kind: NodeKind, _ count: Expression?, _ inner: TypeSyntax?, _ scope: Scope,
+        _ make: (inout Compiler, NodeKind, Field.Kind, Int, Shape?) -> Int
+    ) -> Extent {
+        var size = 0
+        if case .number(let value, _)? = count { size = Int(clamping: min(value, 65_535)) }
+        if let inner {
+            let shape = Shape()
+            let node = make(&self, .composite, .composite, 0, shape)
+            emit(.begin, b: node)
+            if let count {
+                number(count, scope)
+                emit(.limit)
+            }
+            _ = content(inner, node, shape, isRoot: false)
+            if count != nil { emit(.endLimit) }
+            emit(.close)
+            return count == nil ? .open : .bounded
+        }
+        let node = make(&self, kind, .octets, size, nil)
+        guard let count else {
+            emit(.rest, b: node)
+            return .open
+        }
+        number(count, scope)
+        emit(.bytes, b: node)
+        return .bounded
+    }
+
+    private mutating func bit(_ syntax: BitSyntax, _ parent: Int, _ shape: Shape) {
+        let node = node(syntax.name.text, .bit, parent: parent, place: syntax.name.place, label: syntax.label?.text)
+        program.nodes[node].size = UInt16(truncatingIfNeeded: syntax.width)
+        add(syntax.name, node, .number(bits: syntax.width), shape, isSecret: false, size: 0, inner: nil)
+        if let type = syntax.type, let symbol = find(nil, type, "enumeration") {
+            if case .enumeration(let it) = symbol.declaration, it.bits == syntax.width {
+                program.nodes[node].enumeration = Int32(truncatingIfNeeded: symbol.number)
+            } else {
+                diagnostics.add(.type, type.place, "expected an enumeration of bits(\(syntax.width))", see: ("declared here", symbol.declaration.name.place))
+            }
+        }
+        emit(.bit, a: syntax.width, b: node)
+    }
+
+    private mutating func add(
+        _ name: Name, _ node: Int, _ kind: Field.Kind, _ shape: Shape, isSecret: Bool, size: Int, inner: Shape?
+    ) {
+        let shared = shape.fields[name.text]
+        let slot = slot(for: node, sharing: shared?.slot)
+        if shared == nil, name.text != "_" { shape.order.append(name.text) }
+        shape.fields[name.text] = Field(
+            slot: slot, node: node, kind: kind, isSecret: isSecret, size: size, shape: inner ?? shared?.shape, place: name.place)
+    }
+
+    // MARK: Choices and tags
+
+    private mutating func choice(_ syntax: ChoiceSyntax, _ parent: Int, _ shape: Shape) -> Extent {
+        let number = program.choices.count
+        program.choices.append(Choice())
+        emit(.choose, b: number)
+        var alternatives: [Choice.Alternative] = []
+        var ends: [Int] = []
+        var extent = Extent.bounded
+        var seen: [(text: String, place: Place)] = []
+        for alternative in syntax.alternatives {
+            var next: [Int]?
+            if let condition = alternative.condition {
+                let text = describe(condition)
+                if let first = seen.first(where: { $0.text == text }) {
+                    diagnostics.add(
+                        .unreachable, condition.place, "alternative \(alternative.name.text) is never reached: an earlier one has the same condition",
+                        see: ("taken here", first.place))
+                }
+                seen.append((text, condition.place))
+                next = branch(condition, Scope(shapes: [shape], inStructure: true))
+            } else if alternative.name.place != syntax.alternatives.last?.name.place, let last = syntax.alternatives.last {
+                diagnostics.add(
+                    .unreachable, last.name.place, "alternative \(last.name.text) is never reached",
+                    see: ("'otherwise' takes everything here", alternative.name.place))
+            }
+            let start = program.code.count
+            let node = node(alternative.name.text, .alternative, parent: parent, place: alternative.name.place, flags: .unnamed)
+            emit(.alternative, b: node)
+            if let remark = alternative.remark { self.remark(remark.severity, remark.text, Scope(shapes: [shape], inStructure: true)) }
+            let firstNode = program.nodes.count
+            let outer = shape.fields["\u{0}"]
+            shape.fields["\u{0}"] = Field(slot: 0, node: 0, kind: .composite, place: alternative.name.place)
+            if content(alternative.type, parent, shape, isRoot: false) == .open { extent = .open }
+            shape.fields["\u{0}"] = outer
+            let fields = Array(firstNode..<program.nodes.count)
+            let slots = fields.map { Int(program.nodes[$0].slot) }.filter { $0 >= 0 }
+            let required = fields.filter { index in
+                let it = program.nodes[index]
+                return it.slot >= 0 && !it.flags.contains(.derived) && !it.flags.contains(.optional) && it.kind != .bits && it.kind != .composite
+                    && it.kind != .choice && Int(it.parent) == parent
+            }.map { Int(program.nodes[$0].slot) }
+            alternatives.append(.init(node: node, code: start, slots: slots, required: required, fields: fields))
+            if let next {
+                ends.append(hole(.jump))
+                for hole in next { land(hole) }
+            }
+        }
+        for end in ends { land(end) }
+        program.choices[number].alternatives = alternatives
+        return extent
+    }
+
+    private mutating func tagTable(_ syntax: [TagSyntax], _ dialect: Dialect, _ parent: Int, _ shape: Shape, name: String?) {
+        let number = program.tagTables.count
+        program.tagTables.append(TagTable(dialect: dialect, entries: []))
+        guard stack.count < 32 else { return }
+        stack.append((name ?? "", number, shape))
+        defer { stack.removeLast() }
+        var entries: [TagTable.Entry] = []
+        var seen: [UInt32: Place] = [:]
+        let jump = hole(.jump)
+        for entry in syntax {
+            guard !isTooLarge else { break }
+            if let first = seen[entry.tag] {
+                diagnostics.add(.duplicate, entry.place, "this tag has a name already", see: ("named here", first))
+            }
+            seen[entry.tag] = entry.place
+            if !isWellFormed(entry.tag, dialect) {
+                diagnostics.add(.size, entry.place, "expected a tag that \(dialect) can encode, found \(String(entry.tag, radix: 16, uppercase: true))")
+            }
+            var flags: NodeFlags = .optional
+            if entry.isNonce { flags.insert(.nonce) }
+            if entry.isSecret { flags.insert(.secret) }
+            let node = node(entry.name.text, .tag, parent: parent, place: entry.name.place, flags: flags, label: entry.label?.text)
+            let inner = Shape()
+            var kind = Field.Kind.octets
+            var code = -1
+            // The slot comes before those inside, so that fields of one instance stand together.
+            let slot = slot(for: node)
+            if let type = entry.type {
+                code = program.code.count
+                _ = content(type, node, inner, isRoot: false)
+                emit(.endTag)
+                if let value = inner.fields["_"] {
+                    kind = value.kind
+                    program.nodes[node].size = program.nodes[value.node].size
+                    program.nodes[value.node].flags.formUnion(flags.subtracting(.optional))
+                } else {
+                    kind = .composite
+                }
+            }
+            entries.append(.init(tag: entry.tag, node: node, code: code))
+            let size = Int(program.nodes[node].size)
+            if let first = shape.fields[entry.name.text] {
+                diagnostics.add(.duplicate, entry.name.place, "\(entry.name.text) is declared twice", see: ("declared here", first.place))
+            }
+            shape.fields[entry.name.text] = Field(
+                slot: slot, node: node, kind: kind, isSecret: entry.isSecret, size: size, shape: inner, place: entry.name.place)
+            shape.order.append(entry.name.text)
+        }
+        land(jump)
+        program.tagTables[number].entries = entries
+        emit(.tlv, b: number)
+    }
+
+    private func isWellFormed(_ tag: UInt32, _ dialect: Dialect) -> Bool {
+        switch dialect {
+        case .compact: return tag < 16
+        case .simple: return tag > 0 && tag < 0xFF
+        case .ber:
+            var octets: [UInt8] = []
+            for shift in stride(from: UInt32(24), through: 0, by: -8) where tag >> shift != 0 { octets.append(UInt8(truncatingIfNeeded: tag >> shift)) }
+            guard let first = octets.first, let last = octets.last else { return false }
+            if first & 0x1F != 0x1F { return octets.count == 1 }
+            return octets.count > 1 && last & 0x80 == 0 && octets.dropFirst().dropLast().allSatisfy { $0 & 0x80 != 0 }
+        }
+    }
+}

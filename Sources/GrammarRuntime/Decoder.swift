@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+
+/// Reads one card connection, frame by frame, with a compiled program.
+///
+/// A decoder is a value: a copy is a snapshot. Spans, annotations and buffers of the last exchange (a request and its
+/// response) are in ``spans``, ``annotations`` and ``buffers``; the next request replaces them, in the same storage.
+public struct Decoder: Sendable {
+    package var machine: Machine
+    private var usedLayer: Int?
+    private var spanStart = 0
+
+    /// A decoder of `program`.
+    ///
+    /// - Parameters:
+    ///   - registry: where the transforms come from; those that are not found leave what they would open sealed.
+    ///   - secrets: octets by the grammars' names, `bac.seed`; names that the program does not know are ignored.
+    public init(_ program: Program, transforms registry: any TransformRegistry = StandardTransforms(), secrets: [String: [UInt8]] = [:]) {
+        machine = Machine(program, registry)
+        for (name, octets) in secrets { give(name, octets) }
+    }
+
+    public var program: Program { machine.program }
+    public var spans: [FieldSpan] { machine.spans }
+    public var annotations: [Annotation] { machine.annotations }
+    public var buffers: [DecodedBuffer] { machine.buffers }
+    /// Everything that is remembered between exchanges; setting it goes back to that moment.
+    public var state: CardState {
+        get { machine.state }
+        set { machine.state = newValue }
+    }
+    /// Whether failed checks try the neighbours that the grammar names.
+    public var triesNearMisses: Bool {
+        get { machine.triesNearMisses }
+        set { machine.triesNearMisses = newValue }
+    }
+
+    /// Gives a secret by its name. False when the program has no such name.
+    @discardableResult
+    public mutating func give(_ name: String, _ octets: [UInt8]) -> Bool {
+        var known = false
+        for index in machine.program.variables.indices {
+            let info = machine.program.variables[index]
+            guard info.isGiven else { continue }
+            let full = "\(machine.program.strings[info.grammar]).\(machine.program.strings[info.name])"
+            if full == name {
+                machine.givens[index] = octets
+                if !machine.program.layers.contains(where: { $0.parameters.contains(index) }) {
+                    machine.state.variables[index] = Variable(value: .octets(octets), exchange: nil)
+                }
+                known = true
+            }
+        }
+        return known
+    }
+
+    /// What one push added: ranges of ``spans``, ``annotations`` and ``buffers``.
+    public struct Outcome: Sendable, Equatable {
+        public var spans: Range<Int>
+        public var annotations: Range<Int>
+        public var buffers: Range<Int>
+        /// The number of the exchange in the program, or nil; see ``Decoder/exchangeName(_:)``.
+        public var exchange: Int?
+        /// Whether the response means success, as far as the grammar says.
+        public var isSuccess: Bool
+        /// The worst severity among the annotations, notes apart.
+        public var verdict: Severity
+    }
+
+    /// Reads a command, or any frame that begins something.
+    ///
+    /// - Parameters:
+    ///   - entry: the kind of message, from ``Program/entry(named:)``.
+    ///   - exchange: the number that annotations call it by.
+    public mutating func push(request frame: [UInt8], entry: Int, exchange: Int = 0) -> Outcome {
+        machine.beginRequest(exchange)
+        guard machine.program.roots.indices.contains(entry), let buffer = machine.addBuffer(frame, .frame, source: -1) else {
+            return tooLong(0)
+        }
+        if machine.state.pending != nil { machine.annotate(.unpaired, .warn, span: -1) }
+        machine.state.pending = nil
+        machine.parse(root: entry, buffer: buffer)
+        let plain = machine.program.layers.isEmpty ? nil : unwrap(root: entry, request: true)
+        var root = plain ?? entry
+        if !machine.program.gathers.isEmpty, let whole = machine.gather(root: root, request: true) { root = whole }
+        let number = machine.findExchange(root)
+        if let number { machine.refine(number, request: true) }
+        machine.state.pending = CardState.Pending(exchange: number ?? -1, identifier: exchange, root: root)
+        return outcome(spans: 0, annotations: 0, buffers: 0, exchange: number, success: false)
+    }
+
+    /// Reads the answer to the last command.
+    public mutating func push(response frame: [UInt8], entry: Int, exchange: Int = 0) -> Outcome {
+        guard let pending = machine.state.pending else {
+            machine.beginRequest(exchange)
+            machine.isInRequest = false
+            guard machine.program.roots.indices.contains(entry), let buffer = machine.addBuffer(frame, .frame, source: -1) else {
+                return tooLong(0)
+            }
+            machine.parse(root: entry, buffer: buffer)
+            machine.annotate(.unpaired, .warn, span: -1)
+            return outcome(spans: 0, annotations: 0, buffers: 0, exchange: nil, success: false)
+        }
+        let start = (machine.spans.count, machine.annotations.count, machine.buffers.count)
+        machine.isInRequest = false
+        machine.exchange = exchange
+        machine.state.pending = nil
+        guard machine.program.roots.indices.contains(entry), let buffer = machine.addBuffer(frame, .frame, source: -1) else {
+            return tooLong(machine.spans.count)
+        }
+        machine.parse(root: entry, buffer: buffer)
+        var root = entry
+        var number = pending.exchange
+        if !machine.program.gathers.isEmpty {
+            switch machine.gatherAnswer(root: root, pending: pending) {
+            case .none: break
+            case .part: return outcome(spans: start.0, annotations: start.1, buffers: start.2, exchange: number, success: true)
+            case .whole(let whole, let owner): (root, number) = (whole, owner)
+            }
+        }
+        if usedLayer != nil, let plain = unwrap(root: root, request: false) { root = plain }
+        let okCode = machine.program.roots[root].okCode
+        let success = okCode < 0 || machine.test(okCode)
+        if number >= 0 {
+            machine.refine(number, request: false)
+            if !machine.program.sessions.isEmpty {
+                machine.fire(.exchange(number), outcome: success ? .ok : .error)
+            }
+        }
+        return outcome(
+            spans: start.0, annotations: start.1, buffers: start.2, exchange: number >= 0 ? number : nil, success: success)
+    }
+
+    /// Tells an event that is not a frame: a call's return, an error, `reset`.
+    public mutating func push(event name: String, isSuccess: Bool = true, error: String? = nil, exchange: Int = 0) -> Outcome {
+        machine.beginRequest(exchange)
+        if name == "reset" || name == "removal" {
+            for layer in machine.state.layers { machine.stop(layer) }
+            machine.state.pending = nil
+            for index in machine.state.gathers.indices { machine.state.gathers[index] = CardState.GatherState() }
+        }
+        machine.fire(.named(name), outcome: isSuccess ? .ok : error.map { .errorNamed($0) } ?? .error)
+        return outcome(spans: 0, annotations: 0, buffers: 0, exchange: nil, success: isSuccess)
+    }
+
+    /// Tells the state that was seen from outside; it outranks the model. Returns false when there is no such session or state.
+    @discardableResult
+    public mutating func observe(session: String, state: String) -> Bool {
+        guard let index = machine.program.sessions.firstIndex(where: { $0.name == session }),
+            let number = machine.program.sessions[index].states.firstIndex(of: state)
+        else { return false }
+        machine.state.sessions[index] = number
+        return true
+    }
+
+    private mutating func unwrap(root: Int, request: Bool) -> Int? {
+        if request { usedLayer = nil }
+        for layer in machine.program.layers.indices.reversed() {
+            let isActive = machine.state.layers.contains(layer)
+            if !request, layer != usedLayer { continue }
+            for index in (request ? machine.program.layers[layer].requests.indices : machine.program.layers[layer].responses.indices) {
+                let condition: Int
+                if request {
+                    guard machine.program.layers[layer].requests[index].root == root,
+                        isActive || machine.program.layers[layer].requests[index].yields
+                    else { continue }
+                    condition = machine.program.layers[layer].requests[index].condition
+                } else {
+                    guard machine.program.layers[layer].responses[index].root == root else { continue }
+                    condition = machine.program.layers[layer].responses[index].condition
+                }
+                guard machine.test(condition) else { continue }
+                let clause = request ? machine.program.layers[layer].requests[index] : machine.program.layers[layer].responses[index]
+                if request, !isActive { machine.startFromGiven(layer) }
+                if request, clause.yields { usedLayer = layer }
+                machine.yielded = nil
+                machine.runStatements(clause.body)
+                guard let plain = machine.yielded, let buffer = machine.addBuffer(plain.octets, .plain, source: plain.source) else {
+                    return nil
+                }
+                machine.parse(root: plain.root, buffer: buffer)
+                return plain.root
+            }
+        }
+        return nil
+    }
+
+    private mutating func tooLong(_ start: Int) -> Outcome {
+        machine.annotate(.lost, .error, span: -1)
+        return outcome(spans: start, annotations: max(0, machine.annotations.count - 1), buffers: machine.buffers.count, exchange: nil, success: false)
+    }
+
+    private func outcome(spans: Int, annotations: Int, buffers: Int, exchange: Int?, success: Bool) -> Outcome {
+        var worst = Severity.note
+        for annotation in machine.annotations[min(annotations, machine.annotations.count)...] where annotation.severity > worst {
+            worst = annotation.severity
+        }
+        return Outcome(
+            spans: spans..<machine.spans.count, annotations: annotations..<machine.annotations.count,
+            buffers: buffers..<machine.buffers.count, exchange: exchange, isSuccess: success, verdict: worst)
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+
+extension Machine {
+    mutating func beginRequest(_ number: Int) {
+        for index in spans.indices {
+            let slot = program.nodes[Int(spans[index].node)].slot
+            if slot >= 0 { slots[Int(slot)] = -1 }
+        }
+        spans.removeAll(keepingCapacity: true)
+        if !annotations.isEmpty { annotations.removeAll(keepingCapacity: true) }
+        buffers.removeAll(keepingCapacity: true)
+        arena.removeAll(keepingCapacity: true)
+        numbers.removeAll()
+        if !values.isEmpty { values.removeAll(keepingCapacity: true) }
+        if !frames.isEmpty { frames.removeAll(keepingCapacity: true) }
+        if !touched.isEmpty { touched.removeAll(keepingCapacity: true) }
+        isUnknown = false
+        isInRequest = true
+        exchange = number
+    }
+
+    mutating func runStatements(_ code: Int) {
+        guard code >= 0 else { return }
+        isSealed = false
+        closed.removeAll(keepingCapacity: true)
+        let saved = steps
+        steps = 10_000
+        run(code, buffer: -1, from: 0, to: 0, parent: -1)
+        steps = saved
+        numbers.removeAll()
+        values.removeAll(keepingCapacity: true)
+        isUnknown = false
+    }
+
+    /// The first exchange whose guard the request just read fulfils.
+    mutating func findExchange(_ root: Int) -> Int? {
+        for index in program.dispatches.indices where program.dispatches[index].root == root {
+            let slot = program.dispatches[index].slot
+            var list = 0
+            if slot >= 0 {
+                guard slots[slot] >= 0 else { return nil }
+                list = Int(spans[Int(slots[slot])].value & 0xFF)
+            }
+            for place in program.dispatches[index].lists[list].indices {
+                let number = program.dispatches[index].lists[list][place]
+                if test(program.exchanges[number].condition) { return number }
+            }
+            return nil
+        }
+        return nil
+    }
+
+    /// Gives fields of the exchange the types that its refinements name.
+    mutating func refine(_ number: Int, request: Bool) {
+        for index in program.exchanges[number].refinements.indices {
+            let refinement = program.exchanges[number].refinements[index]
+            guard refinement.ofRequest == request, refinement.slot >= 0 else { continue }
+            let span = slots[refinement.slot]
+            guard span >= 0, test(refinement.condition) else { continue }
+            if refinement.enumeration >= 0 {
+                spans[Int(span)].flags.insert(.refined)
+                touched.append((span, refinement.enumeration))
+                if program.enumerations[refinement.enumeration].find(spans[Int(span)].value) == nil {
+                    annotate(.unknown, .note, span: span)
+                }
+                continue
+            }
+            guard !spans[Int(span)].flags.contains(.composite) else { continue }
+            let range = valueRange(span: span)
+            guard !range.isEmpty else { continue }
+            let root = program.roots[refinement.root]
+            for slot in root.firstSlot..<root.firstSlot + root.slotCount { slots[slot] = -1 }
+            spans[Int(span)].flags.insert(.composite)
+            parse(
+                root: refinement.root, buffer: Int(spans[Int(span)].buffer), from: range.lowerBound, to: range.upperBound, parent: span)
+        }
+    }
+
+    /// Starts a layer that nobody started from the secrets that were given for it.
+    mutating func startFromGiven(_ layer: Int) {
+        let parameters = program.layers[layer].parameters
+        guard !parameters.isEmpty, !state.spent.contains(layer), parameters.allSatisfy({ givens[$0] != nil }) else { return }
+        for parameter in parameters { state.variables[parameter] = Variable(value: givens[parameter].map { .octets($0) } ?? .none) }
+        state.spent.append(layer)
+        state.layers.append(layer)
+    }
+
+    /// Ends a layer; its keys are forgotten.
+    mutating func stop(_ layer: Int) {
+        state.layers.removeAll { $0 == layer }
+        for parameter in program.layers[layer].parameters { state.variables[parameter] = Variable() }
+    }
+
+    /// Moves every session that has a transition for the event.
+    mutating func fire(_ event: SessionInfo.Event, outcome: SessionInfo.Outcome) {
+        for session in program.sessions.indices {
+            let current = state.sessions[session]
+            guard program.sessions[session].transitions.indices.contains(current) else { continue }
+            var isDone = false
+            for index in program.sessions[session].transitions[current].indices {
+                guard matches(session, current, index, event, outcome),
+                    test(program.sessions[session].transitions[current][index].condition)
+                else { continue }
+                let transition = program.sessions[session].transitions[current][index]
+                if transition.contested >= 0 {
+                    annotations.append(
+                        Annotation(.contested, .note, place: transition.place, template: transition.contested, values: render(transition.contested)))
+                }
+                runStatements(transition.body)
+                if transition.target >= 0 { state.sessions[session] = transition.target }
+                isDone = true
+                break
+            }
+            if !isDone, program.sessions[session].illegal >= 0, case .named(let named) = event,
+                program.sessions[session].events.contains(named)
+            {
+                illegal(session, current, named)
+            }
+        }
+    }
+
+    private mutating func illegal(_ session: Int, _ current: Int, _ name: String) {
+        let info = program.sessions[session]
+        var allowed: [String] = []
+        for transition in info.transitions[current] {
+            for case .named(let name) in transition.events where !allowed.contains(name) { allowed.append(name) }
+        }
+        annotations.append(
+            Annotation(
+                .illegal, .error, blame: .program, template: info.illegal,
+                values: [.word(name), .word(info.states[current]), .word(allowed.joined(separator: ", "))]))
+    }
+
+    private func matches(
+        _ session: Int, _ current: Int, _ index: Int, _ event: SessionInfo.Event, _ outcome: SessionInfo.Outcome
+    ) -> Bool {
+        let isMeant: Bool
+        if case .exchange(let number) = event {
+            isMeant = program.sessions[session].transitions[current][index].exchanges.contains(number)
+                || program.sessions[session].transitions[current][index].takesAny
+        } else {
+            isMeant = program.sessions[session].transitions[current][index].events.contains { $0 == event || $0 == .any }
+        }
+        guard isMeant else { return false }
+        switch program.sessions[session].transitions[current][index].outcome {
+        case .any: return true
+        case .ok: return outcome == .ok
+        case .error: return outcome != .ok
+        case .errorNamed: return outcome == program.sessions[session].transitions[current][index].outcome
+        }
+    }
+}
