@@ -159,7 +159,7 @@ public struct TraceSummary: Sendable {
 
     /// `21 exchanges, 1.8 ms; 34 of 34 MACs held; 0 errors, 0 warnings, 0 notes`.
     public func closing(authentication: (checked: Int, held: Int)) -> String {
-        var text = "\(CommandName.grouped(exchanges)) exchange\(exchanges == 1 ? "" : "s"), \(SummaryLine.span(duration))"
+        var text = "\(grouped(exchanges)) exchange\(exchanges == 1 ? "" : "s"), \(SummaryLine.span(duration))"
         if authentication.checked > 0 { text += "; \(authentication.held) of \(authentication.checked) MACs held" }
         text += "; \(errors) error\(errors == 1 ? "" : "s"), \(warnings) warning\(warnings == 1 ? "" : "s")"
         return text + ", \(notes) note\(notes == 1 ? "" : "s")"
@@ -172,12 +172,12 @@ public struct TraceSummary: Sendable {
             switch annotation.severity {
             case .error: errors += 1
             case .warn: warnings += 1
-            case .note where annotation.code != "held": notes += 1
+            case .note where annotation.code != "held" && annotation.code != "sealed": notes += 1
             case .note: break
             }
         }
         if row.kind == .command || (row.kind == .frame && row.row.direction != .received) { exchanges += 1 }
-        if row.kind == .command, row.row.body.first.map({ $0 & 0xEC == 0x0C }) == true {
+        if row.kind == .command, row.isProtected {
             protected.all += 1
             if row.opening == .opened { protected.opened += 1 }
         }
@@ -188,7 +188,7 @@ public struct TraceSummary: Sendable {
             number: row.row.packetID ?? 0, time: time, duration: nil, mark: .none, what: row.summary, answer: "",
             frames: row.row.frame...row.row.frame
         )
-        line.annotations = row.annotations.filter { $0.code != "held" }
+        line.annotations = row.annotations.filter { $0.code != "held" && $0.code != "sealed" }
         switch row.kind {
         case .command:
             line.isExchange = true
@@ -221,7 +221,7 @@ public struct TraceSummary: Sendable {
         if before == .lookHere || row.annotations.contains(where: { $0.severity == .error }) { return .lookHere }
         switch row.opening {
         case .opened where row.plain != nil || before == .opened: return .opened
-        case .sealed where row.row.body.first.map({ $0 & 0xEC == 0x0C }) == true: return .sealed
+        case .sealed where row.isProtected: return .sealed
         default: return before
         }
     }
@@ -231,8 +231,8 @@ public struct TraceSummary: Sendable {
         line.answer = row.kind == .frame ? row.answer : row.summary
         line.frames = line.frames.lowerBound...max(line.frames.lowerBound, row.row.frame)
         line.mark = mark(row, before: line.mark)
-        line.annotations += row.annotations.filter { $0.code != "held" }
-        if row.fields.last?.text.hasPrefix("9000") != true { line.read = nil }
+        line.annotations += row.annotations.filter { $0.code != "held" && $0.code != "sealed" }
+        if !row.isSuccess { line.read = nil }
     }
 
     /// Draws of one run on one line: `24 random bytes: RND.IFD, K.IFD`.
@@ -265,7 +265,7 @@ public struct TraceSummary: Sendable {
             run.line.answer = line.answer
             run.line.frames = run.line.frames.lowerBound...max(run.line.frames.lowerBound, line.frames.upperBound)
             run.line.what =
-                "READ BINARY \(CommandName.grouped(run.total)) at \(run.first.offset), \(run.line.exchanges) times"
+                "READ BINARY \(grouped(run.total)) at \(run.first.offset), \(run.line.exchanges) times"
             self.run = run
             return []
         }

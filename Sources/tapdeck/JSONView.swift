@@ -61,6 +61,7 @@ struct JSONView {
         if let path = annotation.path { members["path"] = .string(path) }
         if let blame = annotation.blame { members["blame"] = .string(blame.rawValue) }
         if let see = annotation.see { members["see"] = number(see) }
+        if let rule = annotation.rule { members["rule"] = .string(rule) }
         return .object(members)
     }
 }
