@@ -24,15 +24,17 @@ import TraceFile
     }
 
     @Test(arguments: names.filter { $0 != "killed-recorder.pcapng" }) func eachReplaysToTheSame(_ name: String) async throws {
-        let report = await (try Replay(of: Self.folder.appendingPathComponent(name).path)).run()
+        let replay = try Replay(of: Self.folder.appendingPathComponent(name).path)
+        let report = await replay.run()
         #expect(report.isSame, "\(name): \(report.verdict)")
         #expect(report.notCompared == 0)
     }
 
     @Test func aKilledRecordersTraceIsTheSameAsFarAsItGoes() async throws {
         let path = Self.folder.appendingPathComponent("killed-recorder.pcapng").path
-        #expect(try Trace.load(path: path).damage?.kind == .cutShort)
-        guard case .blocked(let blocked) = await (try Replay(of: path)).run().verdict else {
+        let trace = try Trace.load(path: path)
+        #expect(trace.damage?.kind == .cutShort)
+        guard case .blocked(let blocked) = await Replay(of: trace, secrets: SecretStore(trace.secrets)).run().verdict else {
             Issue.record("the recording has no end to compare with")
             return
         }
