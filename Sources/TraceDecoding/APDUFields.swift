@@ -39,7 +39,7 @@ public enum APDUFields {
         guard !isCut, let view = CommandView(decoder, index, isSealed: isProtected(class: frame.first)) else {
             return "\(frame.count) bytes that are no command"
         }
-        return index.headline(view, exchange: outcome.exchange, in: nil, anywhere: true)
+        return index.headline(view, exchange: outcome.exchange, in: .unknown)
     }
 
     private static func hex(_ octet: UInt8) -> String {

@@ -29,8 +29,8 @@ struct CardReading: Sendable {
 
     private let keys: KeyTable
     private let authentications: Set<Int32>
-    /// How many of the table's keys have been given.
-    private var given = 0
+    /// Which of the table's keys were given last, by name.
+    private var given: [String: Int] = [:]
 
     init(_ index: GrammarIndex, _ keys: KeyTable, triesNearMisses: Bool) {
         decoder = Decoder(index.program)
@@ -59,7 +59,7 @@ struct CardReading: Sendable {
 
     mutating func push(response frame: [UInt8], entry: Int, packet: UInt64?) -> Reading {
         let number = Int(clamping: packet ?? 0)
-        var layers = decoder.state.layers
+        let layers = decoder.state.layers
         let before = keys.hasChoice ? decoder : nil
         var outcome = decoder.push(response: frame, entry: entry, exchange: number)
         if let before, decoder.hasFailure(outcome) {
@@ -75,13 +75,14 @@ struct CardReading: Sendable {
             }
         }
         count(outcome)
-        layers = decoder.state.layers.filter { !layers.contains($0) }
-        if layers.isEmpty { giveSession(packet) }
-        return Reading(outcome: outcome, exchange: outcome.exchange, hasAgreed: !layers.isEmpty)
+        let begun = decoder.state.layers.filter { !layers.contains($0) && decoder.hasKeys($0) }
+        if begun.isEmpty { giveSession(packet) }
+        return Reading(outcome: outcome, exchange: outcome.exchange, hasAgreed: !begun.isEmpty)
     }
 
     private mutating func count(_ outcome: Decoder.Outcome) {
         for annotation in decoder.annotations[outcome.annotations] where authentications.contains(annotation.check) {
+            guard annotation.code == .held || annotation.code == .failed else { continue }
             checked += 1
             if annotation.code == .held { held += 1 }
         }
@@ -91,10 +92,11 @@ struct CardReading: Sendable {
 
     /// Secrets that the recorder kept with an exchange, at that exchange.
     private mutating func giveOthers(upTo packet: UInt64?) {
-        guard given < keys.timed.count, let packet else { return }
-        while given < keys.timed.count, UInt64(keys.timed[given].packet) <= packet {
-            decoder.give(keys.timed[given].name, keys.timed[given].octets)
-            given += 1
+        guard let packet else { return }
+        for (name, timed) in keys.timed {
+            guard let last = timed.last(upTo: packet), given[name] != last else { continue }
+            given[name] = last
+            decoder.give(name, timed[last].octets)
         }
     }
 
@@ -102,6 +104,9 @@ struct CardReading: Sendable {
     private mutating func giveSession(_ packet: UInt64?) {
         guard let packet, let number = UInt32(exactly: packet), let session = keys.sessions[number] else { return }
         for key in session { decoder.give(key.name, key.octets) }
+        // A layer whose keys nobody knows has begun with the exchange; these are they.
+        let known = decoder.state.layers.filter { decoder.hasKeys($0) }
+        decoder.machine.state.layers = known
         decoder.machine.state.spent.removeAll()
     }
 }
@@ -119,8 +124,8 @@ struct KeyTable: Sendable {
 
     /// What is given before the first exchange: the first of each name.
     private(set) var first: [Key] = []
-    /// Secrets that are no session keys, in order of their exchanges.
-    private(set) var timed: [Key] = []
+    /// Secrets that are no session keys, by name in order of their exchanges.
+    private(set) var timed: [String: [Key]] = [:]
     /// Session keys by the exchange after which they hold.
     private(set) var sessions: [UInt32: [Key]] = [:]
     /// Different octets for one name.
@@ -134,12 +139,12 @@ struct KeyTable: Sendable {
             if let record = records.first { first.append(Key(packet: 0, name: name, octets: record.octets)) }
             for record in records where known.insert(record.octets).inserted {
                 let key = Key(packet: record.packetID, name: name, octets: record.octets)
-                if record.packetID > 0 { timed.append(key) }
+                if record.packetID > 0 { timed[name, default: []].append(key) }
                 if candidates.count < Self.mostCandidates { candidates.append(key) }
             }
             if known.count < 2 { candidates.removeAll { $0.name == name } }
         }
-        timed.sort { $0.packet < $1.packet }
+        for name in timed.keys { timed[name]?.sort { $0.packet < $1.packet } }
         for name in index.layerSecrets {
             for record in secrets.keys(named: name) {
                 let key = Key(packet: record.packetID, name: name, octets: record.octets)
@@ -153,6 +158,21 @@ struct KeyTable: Sendable {
     }
 }
 
+extension [KeyTable.Key] {
+    /// The last key of an exchange up to `packet`.
+    fileprivate func last(upTo packet: UInt64) -> Int? {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if UInt64(self[middle].packet) <= packet { low = middle + 1 } else { high = middle }
+        }
+        return low > 0 ? low - 1 : nil
+    }
+}
+
 extension Decoder {
+    /// Whether everything that a layer needs is known.
+    func hasKeys(_ layer: Int) -> Bool { program.layers[layer].parameters.allSatisfy { state.variables[$0].value != .none } }
+
     func hasFailure(_ outcome: Outcome) -> Bool { annotations[outcome.annotations].contains { $0.code == .failed } }
 }

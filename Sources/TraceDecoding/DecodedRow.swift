@@ -53,11 +53,14 @@ public struct DecodedRow: Sendable {
     /// For a READ BINARY that was understood: where it read and how much was asked for.
     var read: ReadPlace?
     /// For a read of a file that has a name: `EF.COM`.
-    var fileName: String?
+    public var fileName: String?
     /// The syslog line whose JSON twin says the same.
-    var isTwin = false
+    public var isTwin = false
     /// Whether the card said that it did what was asked.
     var isSuccess = true
+
+    /// Whether the row is a view that was made from others, of `plain:N`.
+    public var isDerived: Bool { if case .plain = interface { true } else { false } }
 
     init(row: TraceRow, interface: InterfaceKind, kind: Kind) {
         self.row = row
@@ -154,7 +157,7 @@ public struct Annotation: Sendable, Equatable {
     /// The rule of a grammar that says so: file, line and column.
     public var rule: String?
     /// Whether a message authentication code was checked.
-    var isAuthentication = false
+    public var isAuthentication = false
     /// Index of the field in the row's fields.
     public var field: Int?
 

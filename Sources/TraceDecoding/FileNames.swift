@@ -9,10 +9,13 @@ import Octets
 /// - `File`: the files of that application by identifier; in a grammar without `Application`, files of every card.
 /// - `MasterFile`: files directly under the master file.
 struct FileNames: Sendable {
-    /// An application that was selected.
-    struct Application: Sendable, Equatable {
-        /// The grammar that is about it; nil for one that none is about.
-        var grammar: String?
+    /// Whose files an identifier is looked for among.
+    enum Place: Sendable, Equatable {
+        /// Nobody has said: an identifier is called as any grammar calls it.
+        case unknown
+        case masterFile
+        /// An application with the grammar that is about it; nil when none is.
+        case application(String?)
     }
 
     private struct Group: Sendable {
@@ -37,36 +40,26 @@ struct FileNames: Sendable {
     }
 
     /// The application that a DF name selects, and its own name: `eMRTD application`.
-    func application(_ name: [UInt8]) -> (application: Application, text: String?) {
+    func application(_ name: [UInt8]) -> (place: Place, text: String?) {
         let value = number(name)
         for group in groups {
             guard let names = group.application, names.bits == name.count * 8, let entry = names.find(value) else { continue }
-            return (Application(grammar: group.grammar), names.entries[entry].text)
+            return (.application(group.grammar), names.entries[entry].text)
         }
-        return (Application(grammar: nil), nil)
+        return (.application(nil), nil)
     }
 
-    /// The file with this identifier in an application, or under the master file for nil: its text, and the grammar's name for it.
-    func file(_ identifier: UInt16, in application: Application?) -> (text: String, grammar: String, name: String)? {
+    /// The file with this identifier: its text, and the grammar's name for it.
+    func file(_ identifier: UInt16, in place: Place) -> (text: String, grammar: String, name: String)? {
         for group in groups {
-            let tables = [
-                group.application == nil || (group.grammar == application?.grammar) ? group.files : nil,
-                application == nil ? group.masterFiles : nil,
-            ]
-            for table in tables {
-                guard let table, let entry = table.find(UInt64(identifier)) else { continue }
+            let isHere = group.application == nil || place == .unknown || place == .application(group.grammar)
+            let tables = [isHere ? group.files : nil, place == .masterFile || place == .unknown ? group.masterFiles : nil]
+            for case .some(let table) in tables {
+                guard let entry = table.find(UInt64(identifier)) else { continue }
                 return (table.entries[entry].text, group.grammar, strings[table.entries[entry].name])
             }
         }
         return nil
-    }
-
-    /// The file with this identifier in whatever application has one.
-    func file(_ identifier: UInt16) -> (text: String, grammar: String, name: String)? {
-        for group in groups {
-            if let found = file(identifier, in: Application(grammar: group.grammar)) { return found }
-        }
-        return file(identifier, in: nil)
     }
 
     private func number(_ octets: [UInt8]) -> UInt64 { octets.count > 8 ? 0 : octets.reduce(0) { $0 << 8 | UInt64($1) } }

@@ -13,8 +13,8 @@ struct FileTracker: Sendable {
         var exchanges: [UInt64]
     }
 
-    /// The application that was selected; nil before any was, and under the master file.
-    private(set) var application: FileNames.Application?
+    /// What was selected last that has files.
+    private(set) var place = FileNames.Place.unknown
     private var file: (text: String, grammar: String, name: String)?
     /// Octets in the file, once its first data object's header was read.
     private var length: Int?
@@ -36,16 +36,16 @@ struct FileTracker: Sendable {
         switch command.ins {
         case 0xA4:
             guard GrammarIndex.isSuccess(status) else { return nil }
-            let before = application
+            let before = place
             self = FileTracker()
-            application = before
+            place = before
             if command.p1 == 0x04 {
-                application = index.files.application(command.data).application
+                place = index.files.application(command.data).place
             } else if command.data.isEmpty || command.data == [0x3F, 0x00] {
-                application = nil
+                place = .masterFile
             }
             if command.p1 != 0x04, command.data.count == 2 {
-                file = index.files.file(UInt16(command.data[0]) << 8 | UInt16(command.data[1]), in: application)
+                file = index.files.file(UInt16(command.data[0]) << 8 | UInt16(command.data[1]), in: place)
             }
             return nil
         case 0xB0 where command.p1 & 0x80 == 0: return read(at: command.offset, data, packet)

@@ -9,9 +9,8 @@ extension GrammarIndex {
     ///
     /// - Parameters:
     ///   - exchange: the number that the decoder gave the command.
-    ///   - application: whose files identifiers name; nil before any was selected.
-    ///   - anywhere: nothing is known of what was selected, so an identifier is called as any grammar calls it.
-    func headline(_ command: CommandView, exchange: Int?, in application: FileNames.Application?, anywhere: Bool = false) -> String {
+    ///   - place: whose files identifiers name.
+    func headline(_ command: CommandView, exchange: Int?, in place: FileNames.Place) -> String {
         let info = exchange.flatMap { program.exchanges.indices.contains($0) ? program.exchanges[$0] : nil }
         if command.cla == 0xFF {
             guard let info, info.grammar != "iso7816" else { return "reader command \(Hex.encode([command.ins]))" }
@@ -20,7 +19,7 @@ extension GrammarIndex {
         guard info?.grammar == nil || info?.grammar == "iso7816" else { return info.map(label) ?? "" }
         if command.cla > 0x80 { return "command \(Hex.encode([command.cla, command.ins]))" }
         let name = info.map(label) ?? instruction(command.ins) ?? "command \(Hex.encode([command.cla, command.ins]))"
-        return name + detail(command, in: application, anywhere)
+        return name + detail(command, in: place)
     }
 
     /// The name of an instruction: `READ BINARY`.
@@ -36,11 +35,11 @@ extension GrammarIndex {
     /// The odd instructions are called like the even ones; that their fields hold data objects is for the tree.
     private func short(_ label: String) -> String { label.hasSuffix(", data objects") ? String(label.dropLast(14)) : label }
 
-    private func detail(_ command: CommandView, in application: FileNames.Application?, _ anywhere: Bool) -> String {
+    private func detail(_ command: CommandView, in place: FileNames.Place) -> String {
         let asked = command.isSealed ? nil : command.ne
         let length = asked.map { "\(grouped($0)) " } ?? ""
         switch command.ins {
-        case 0xA4: return command.isSealed ? "" : " \(selected(command, in: application, anywhere))"
+        case 0xA4: return command.isSealed ? "" : " \(selected(command, in: place))"
         case 0xB0 where command.p1 & 0x80 == 0: return " \(length)at \(command.offset)"
         case 0xB0: return " \(length)at \(command.p2) of SFI \(Hex.encode([command.p1 & 0x1F]))"
         case 0xB1: return command.isSealed ? "" : oddOffset(command).map { " at \($0)" } ?? ""
@@ -56,7 +55,7 @@ extension GrammarIndex {
     }
 
     /// What a SELECT asks for: a name that a grammar knows, else the identifier.
-    private func selected(_ command: CommandView, in application: FileNames.Application?, _ anywhere: Bool) -> String {
+    private func selected(_ command: CommandView, in place: FileNames.Place) -> String {
         if command.p1 == 0x04 {
             if command.data.isEmpty { return "default application" }
             return files.application(command.data).text ?? Hex.encode(command.data)
@@ -64,8 +63,7 @@ extension GrammarIndex {
         if command.data.isEmpty { return "MF" }
         guard command.data.count == 2 else { return Hex.encode(command.data) }
         let identifier = UInt16(command.data[0]) << 8 | UInt16(command.data[1])
-        let file = files.file(identifier, in: application) ?? (anywhere ? files.file(identifier) : nil)
-        return file?.text ?? "file \(Hex.encode(command.data))"
+        return files.file(identifier, in: place)?.text ?? "file \(Hex.encode(command.data))"
     }
 
     /// The offset in DO 54 of an odd READ BINARY (ISO/IEC 7816-4 11.3.3).

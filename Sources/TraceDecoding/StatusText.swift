@@ -20,11 +20,14 @@ struct StatusText: Sendable {
         return "\(hex) \(meaning)"
     }
 
-    /// The name of an exact word as words, the part of a masked word's sentence that tells the number.
+    /// A sentence that is longer than this gives way to the name that the grammar has for it.
+    private static let short = 17
+
+    /// The sentence or the name of an exact word, the part of a masked word's sentence that tells the number.
     private func meaning(_ value: UInt16) -> String? {
         guard let words, let index = words.find(UInt64(value)) else { return nil }
         let entry = words.entries[index]
-        if entry.mask & 0xFFFF == 0xFFFF { return Self.spoken(names[entry.name]) }
+        if entry.mask & 0xFFFF == 0xFFFF { return entry.text.count <= Self.short ? entry.text : Self.spoken(names[entry.name]) }
         guard let part = entry.text.split(separator: ",").first(where: { $0.contains("{low}") }) else {
             return entry.text.split(separator: ",").first.map(String.init)
         }

@@ -120,7 +120,7 @@ public struct TraceDecoder: Sendable {
         let isSealed = decoded.isProtected && decoded.opening == .sealed
         let view = CommandView(card.decoder, index, isSealed: isSealed)
         if let view {
-            decoded.summary = index.headline(view, exchange: reading.exchange, in: card.files.application)
+            decoded.summary = index.headline(view, exchange: reading.exchange, in: card.files.place)
             if view.ins == 0xB0, view.p1 & 0x80 == 0, let ne = view.ne, !isSealed, view.cla != 0xFF {
                 decoded.read = ReadPlace(offset: view.offset, length: ne)
                 decoded.fileName = card.files.name
@@ -175,7 +175,11 @@ public struct TraceDecoder: Sendable {
         } else {
             decoded.summary = index.answer(data: data, status: word, to: pending?.view?.ins)
         }
-        if reading.hasAgreed { decoded.summary = "keys agreed" }
+        if reading.hasAgreed {
+            decoded.summary = "keys agreed"
+            // The counter belongs to what comes next.
+            decoded.counters = []
+        }
     }
 
     /// What a whole file holds, as its grammar tells.
@@ -267,7 +271,7 @@ public struct TraceDecoder: Sendable {
         } else if let ins = card.decoder.span(index.commandFields.ins), reading.outcome.spans.contains(ins),
             let view = CommandView(card.decoder, index, isSealed: decoded.opening == .sealed)
         {
-            decoded.summary = index.headline(view, exchange: reading.exchange, in: card.files.application)
+            decoded.summary = index.headline(view, exchange: reading.exchange, in: card.files.place)
             cards[channel]?.pending = CardReading.Pending(
                 packet: decoded.row.packetID, exchange: reading.exchange, view: view, isProtected: decoded.isProtected)
         } else if let text = kindOfFrame(card.decoder, reading.outcome) {

@@ -118,9 +118,13 @@ public struct TraceSummary: Sendable {
 
     public init(folds: Bool = true) { self.folds = folds }
 
-    /// Takes in a row and gives the lines that are finished by it.
+    /// Times count from this row, whether it is taken in or not.
+    public mutating func begin(_ row: DecodedRow) { if start == nil { start = row.row.time } }
+
+    /// Takes in a row and gives the lines that are finished by it. Views that were made from other rows have no line.
     public mutating func push(_ row: DecodedRow) -> [SummaryLine] {
-        if start == nil { start = row.row.time }
+        begin(row)
+        guard !row.isDerived else { return [] }
         let time = row.row.time >= (start ?? 0) ? row.row.time - (start ?? 0) : 0
         duration = max(duration, time)
         count(row)
