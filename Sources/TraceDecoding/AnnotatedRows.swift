@@ -11,7 +11,7 @@ public struct AnnotatedRows: Sendable {
     private var decoder: TraceDecoder
     private var plainInterfaces: [Int: Int] = [:]
     private var waiting: [Int: TraceRow] = [:]
-    /// How many rows got a comment, and how many plain rows were added.
+    /// How many rows have a comment that says what is known, and how many plain rows were added.
     public private(set) var comments = 0
     public private(set) var plains = 0
 
@@ -41,8 +41,8 @@ public struct AnnotatedRows: Sendable {
         let decoded = decoder.push(row)
         if case .plain = decoded.interface { return [] }
         var raw = row
-        if let comment = Self.comment(decoded), !raw.comments.contains(comment) {
-            raw.comments.append(comment)
+        if let comment = Self.comment(decoded) {
+            if !raw.comments.contains(comment) { raw.comments.append(comment) }
             comments += 1
         }
         var rows = [raw]

@@ -42,10 +42,19 @@ public struct FieldFilter: Sendable {
 
     /// - Throws: ``FieldFilterError`` with the column of what is wrong.
     public init(_ text: String, grammars: GrammarLibrary? = nil) throws(FieldFilterError) {
+        try self.init(text, names: Names((grammars ?? .standard).program))
+    }
+
+    /// The paths that a filter may ask for.
+    struct Names: Sendable {
+        let paths: Set<String>
+        init(_ program: Program) { paths = Set(program.nodes.indices.map { program.path($0) }) }
+        init(_ paths: [String]) { self.paths = Set(paths) }
+    }
+
+    init(_ text: String, names: Names) throws(FieldFilterError) {
         var parser = FilterParser(text)
-        let program = (grammars ?? .standard).program
-        let paths = Set(program.nodes.indices.map { program.path($0) })
-        root = try Self.either(&parser, paths, 0)
+        root = try Self.either(&parser, names.paths, 0)
         if let left = parser.current { throw parser.error("expected && or ||, found \(left.text)", at: left.column) }
     }
 

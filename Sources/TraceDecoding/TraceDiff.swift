@@ -88,8 +88,9 @@ public struct TraceDiff: Sendable {
         let rows = rows.filter { $0.kind == .command || $0.kind == .response || $0.kind == .frame }
         guard let first = rows.first else { return nil }
         var side = Side(packet: first.row.packetID ?? 0, what: first.summary, answer: "", octets: first.plain ?? first.row.body)
+        let isClosed = rows.contains { row in row.opening == .sealed || row.derived.contains { $0.origin == .opened } }
         for row in rows {
-            side.fields += comparable(row)
+            side.fields += comparable(row, isClosed)
             guard row.kind == .response || row.row.direction == .received else { continue }
             side.answer = row.summary
             side.status = row.fields.last { $0.path == "iso7816.response.sw" }?.text ?? ""
@@ -98,11 +99,10 @@ public struct TraceDiff: Sendable {
     }
 
     /// The leaves of what can be read of a row: of the plain message, else of the frame with what was opened from it.
-    private static func comparable(_ row: DecodedRow) -> [DecodedField] {
+    private static func comparable(_ row: DecodedRow, _ isClosed: Bool) -> [DecodedField] {
         let plain = row.derived.last { $0.origin == .plain }?.number
-        let isClosed = row.opening == .sealed || row.derived.contains { $0.origin == .opened }
         return row.fields.compactMap { field in
-            guard field.shape == .leaf || field.shape == .gap else { return nil }
+            guard field.shape == .leaf || field.shape == .gap, field.bits > 0 else { return nil }
             if let plain { return field.buffer == plain ? field : nil }
             var field = field
             // What is made from keys and drawn values says nothing by itself.

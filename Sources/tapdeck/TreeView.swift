@@ -10,6 +10,7 @@ import TraceFile
 /// `held`, `FAILED` or `sealed`.
 struct TreeView {
     private var start: UInt64?
+    private var late: [Annotation] = []
     private static let bytesColumn = 6
     private static let nameColumn = 24
     private static let perLine = 32
@@ -23,6 +24,8 @@ struct TreeView {
         begin(first)
         let rows = rows.filter { !$0.isTwin && !$0.isDerived && ![.transport, .progress, .clock].contains($0.kind) }
         guard !rows.isEmpty else { return [] }
+        // Checks on a command that only the answer decided.
+        late = rows.filter { $0.kind == .response }.flatMap(\.annotations).filter { $0.field == nil && $0.isAuthentication }
         var lines = [title(rows)]
         var before: UInt64?
         for row in rows {
@@ -163,7 +166,7 @@ struct TreeView {
 
     /// The word of a check at this field, then what the field says.
     private func words(_ field: DecodedField, _ number: Int, _ row: DecodedRow) -> String {
-        let checks = row.annotations.filter { $0.field == number }
+        let checks = row.annotations.filter { $0.field == number } + (row.kind == .command ? late.filter { $0.path == field.path } : [])
         var text = field.text
         let own = Hex.encode(octets(of: field, row))
         if text.hasPrefix(own + " ") { text.removeFirst(own.count + 1) }

@@ -86,7 +86,7 @@ import TraceFile
         #expect(rows[5].summary == "sealed")
         #expect(rows[6].summary == "READ BINARY at 0")
         #expect(rows[4...].allSatisfy { $0.opening == .sealed && $0.plain == nil })
-        #expect(rows.flatMap(\.annotations).allSatisfy { $0.code == "sealed" && $0.severity == .note })
+        #expect(rows.flatMap(\.annotations).allSatisfy { ["sealed", "held"].contains($0.code) && $0.severity == .note })
     }
 
     @Test func withAnotherDocumentsSeedTheCheckFailsAndSaysWhy() {

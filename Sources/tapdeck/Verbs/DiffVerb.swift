@@ -46,9 +46,9 @@ enum DiffVerb: Verb {
         func flush() {
             guard let run = missing else { return }
             let numbers = run.range.lowerBound == run.range.upperBound ? "\(run.range.lowerBound)" : "\(run.range.lowerBound)-\(run.range.upperBound)"
-            let what = run.count == 1 ? run.first.what : "\(run.first.what) and what follows, \(run.count) exchanges"
+            let what = run.count == 1 ? run.first.what : "\(run.first.what) and what follows"
             lines += ["", "\(padLeft(numbers, 5))    \(what)"]
-            lines.append("       \(run.isLeft ? "-" : "+") \(run.count == 1 ? answer(run.first) : "")".trimmed)
+            lines.append("       \(run.isLeft ? "-" : "+") \(run.count == 1 ? answer(run.first) : "\(run.count) exchanges")".trimmed)
             lines.append("       \(run.isLeft ? "+" : "-") \(pad("", 22)) not sent")
             missing = nil
         }
