@@ -81,7 +81,7 @@ import Testing
 
     @Test func anInterruptedRecordingClosesItsFilesAndEndsWith130() async throws {
         let folder = try TemporaryFolder()
-        try folder.write("00A40000023F00\n!wait 60000\n00A40000023F00", "script.txt")
+        try folder.write("00A40000023F00\n!wait 3600000\n00A40000023F00", "script.txt")
         let child = try ChildProcess(
             Binary.path, ["record", "-o", "a.pcapng", "--card", "virtual:filesystem", "apdu", "script.txt"],
             environment: Binary.environment(folder), directory: folder.path)

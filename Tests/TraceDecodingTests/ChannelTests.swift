@@ -13,6 +13,7 @@ import TraceFile
     private static let seed = SecretRecord(kind: .key, name: "bac.seed", octets: hex("239AB9CB282DAF66231DC5A4DF6BFBAE"))
     private static let authentication =
         "008200002872C29C2371CC9BDB65B779B8E8D37B29ECC154AA56A8799FAE2F498F76ED92F25F1448EEA8AD90A728"
+    private static let application = ("00A4040C07A0000002471001", "9000")
     private static let challenge = ("0084000008", "4608F919887022129000")
     private static let agreement =
         (authentication, "46B9342A41396CD7386BF5803104D7CEDC122B9132139BAF2EEDC94EE178534F2F2D235D074D74499000")
@@ -28,6 +29,11 @@ import TraceFile
     private func decode(_ exchanges: [(String, String)], secrets: [SecretRecord]) -> (rows: [DecodedRow], checked: Int, held: Int) {
         var decoder = TraceDecoder(interfaces: [TraceInterface(.apdu(0))], secrets: SecretStore(secrets))
         var rows: [DecodedRow] = []
+        // The application that the files' names belong to is selected first.
+        for (direction, octets) in [(RowDirection.sent, Self.application.0), (.received, Self.application.1)] {
+            let row = TraceRow(time: 0, interface: 0, direction: direction, packetID: 100, dissector: "iso7816", body: hex(octets))
+            _ = decoder.push(row)
+        }
         for (index, exchange) in exchanges.enumerated() {
             for (direction, octets) in [(RowDirection.sent, exchange.0), (.received, exchange.1)] {
                 rows.append(

@@ -59,7 +59,7 @@ import Tracing
         Case("UPDATE BINARY of a sector trailer: both keys, not the access bits",
             "FFD60007 10 A0A1A2A3A4A5 FF078069 B0B1B2B3B4B5", 5..<11, 15..<21),
         Case("UPDATE BINARY of a block of data", "FFD60006 10 A0A1A2A3A4A5 FF078069 B0B1B2B3B4B5"),
-        Case("a transparent exchange with PWD_AUTH in DO 95", "FFC20001 09 5F46 0401020304 9501"),
+        Case("a transparent exchange whose data objects cannot be told apart is sealed whole", "FFC20001 09 5F460401020304 9501", 5..<14),
         Case("PWD_AUTH in DO 95", "FFC20001 07 9505 1B01020304 00", 8..<12),
         Case("PWD_AUTH in DO 93, which is sent and not answered", "FFC20001 07 9305 1B01020304", 8..<12),
         Case("READ in DO 95", "FFC20001 04 9502 3004"),
