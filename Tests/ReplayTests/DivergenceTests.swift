@@ -198,11 +198,19 @@ import Tracing
         #expect(found.field?.now == "threw Odd")
     }
 
-    @Test func aRecordingThatEndsBeforeTheAnswerSaysSo() async throws {
+    @Test func aRecordingThatEndsBeforeTheAnswerIsBlockedAndNotDifferent() async throws {
         let session = try await Session.script("00A40000023F00\n00B0810010")
         var trace = session.trace
         let last = try #require(trace.rows.lastIndex { $0.direction == .received })
         trace.rows.removeSubrange(last...)
+        #expect(await Replay(of: trace, secrets: session.secrets).run().blocked?.reason == .endsEarly)
+    }
+
+    @Test func anAnswerThatIsMissingInTheMiddleIsSaidToBe() async throws {
+        let session = try await Session.script("00A40000023F00\n00B0810010")
+        var trace = session.trace
+        let last = try #require(trace.rows.lastIndex { $0.direction == .received })
+        trace.rows.remove(at: last)
         let report = await Replay(of: trace, secrets: session.secrets).run()
         #expect(report.divergence?.kind == .unanswered)
         #expect(report.divergence?.packet == 4)

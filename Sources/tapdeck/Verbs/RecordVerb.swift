@@ -183,7 +183,8 @@ final class StageLines: Sendable {
 
     /// `read     EF.COM         22 bytes                                        0.1 s`.
     static func line(_ progress: PassportProgress, _ took: String) -> String {
-        var text = progress.state == .failed ? "FAILED \(progress.text)" : progress.text
+        // What failed is told at the end in full; here its first words have to do.
+        var text = progress.text.count > 47 ? String(progress.text.prefix { $0 != ":" }.prefix(47)) : progress.text
         if progress.state == .running, let done = progress.bytesDone, let total = progress.bytesTotal, total > 0 {
             text = "\(grouped(done)) of \(grouped(total)) bytes   \(done * 100 / total) %"
         }
