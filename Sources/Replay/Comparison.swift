@@ -140,7 +140,7 @@ struct Comparison {
         let steps = card.transport.steps
         let packet = step?.packet
         var thrown: String?
-        if case .failure(let error) = result {
+        if case .failure(let error) = result, card.difference == nil {
             let failure = FlowFailure.describe(error)
             thrown = failure.detail.isEmpty ? failure.case : "\(failure.case): \(failure.detail)"
         }
@@ -164,7 +164,10 @@ struct Comparison {
             let slice = octets[range.lowerBound..<min(range.upperBound, octets.count)]
             return slice.count > 16 ? "\(Hex.encode(slice.prefix(16)))..., \(slice.count) bytes" : Hex.encode(slice)
         }
-        return Divergence.Field(path: path, place: "byte \(common + 1) of \(longest)", recorded: part(recorded), now: part(now))
+        return Divergence.Field(
+            path: path, place: "byte \(common + 1) of \(longest)", recorded: part(recorded), now: part(now),
+            recordedMeaning: APDUFields.meaning(of: path, in: recorded), nowMeaning: APDUFields.meaning(of: path, in: now)
+        )
     }
 
     /// Whether octets of a command are sealed in the recording, or would be if they were recorded now.

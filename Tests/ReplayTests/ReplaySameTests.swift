@@ -76,7 +76,9 @@ extension ReplayReport {
         let folder = try TemporaryFolder()
         let recording = try Recording(to: folder("b.pcapng"))
         let model = try await Replay(of: session.path).run { transport in
-            try await CoreExtendedNFC.readPassport(transport: recording.wrap(transport), mrzKey: specimenKey, dataGroups: [.com, .sod, .dg1], performActiveAuth: false)
+            try await CoreExtendedNFC.readPassport(
+                transport: recording.wrap(transport), mrzKey: specimenKey, dataGroups: [.com, .sod, .dg1],
+                performActiveAuth: false)
         }
         try recording.close()
         #expect(model.mrz?.documentNumber == "L898902C")
@@ -144,7 +146,9 @@ extension ReplayReport {
             #expect(replayed.identifier == card.identifier)
             #expect(replayed is any ISO7816TagTransporting)
             #expect((replayed as? any CardConnection)?.atr == card.atr)
-            #expect((replayed as? any CardConnection)?.readerName == "virtual:passport (T=CL)" || (replayed as? any CardConnection)?.readerName == "virtual:passport")
+            #expect(
+                (replayed as? any CardConnection)?.readerName == "virtual:passport (T=CL)"
+                    || (replayed as? any CardConnection)?.readerName == "virtual:passport")
         }
     }
 
@@ -240,14 +244,23 @@ extension ReplayReport {
     }
 
     @Test func aLongRecordingIsReadInTimeThatGrowsWithItsLength() throws {
-        let interfaces = [TraceInterface(.apdu(0), description: "r"), TraceInterface(.reader(0), description: "r, events"), TraceInterface(.meta)]
+        let interfaces = [
+            TraceInterface(.apdu(0), description: "r"), TraceInterface(.reader(0), description: "r, events"),
+            TraceInterface(.meta),
+        ]
         var rows: [TraceRow] = []
         for packet in UInt64(1)...60_000 {
-            rows.append(TraceRow(time: packet, interface: 0, direction: .sent, packetID: packet, dissector: "iso7816", body: hex("00B0000000")))
-            rows.append(TraceRow(time: packet, interface: 0, direction: .received, packetID: packet, dissector: "iso7816", body: hex("9000")))
+            rows.append(
+                TraceRow(
+                    time: packet, interface: 0, direction: .sent, packetID: packet, dissector: "iso7816", body: hex("00B0000000"))
+            )
+            rows.append(
+                TraceRow(
+                    time: packet, interface: 0, direction: .received, packetID: packet, dissector: "iso7816", body: hex("9000")))
         }
         let start = ContinuousClock.now
-        _ = Replay(of: Trace(header: TraceHeader(session: nil), interfaces: interfaces, rows: rows, secrets: []), secrets: SecretStore())
+        _ = Replay(
+            of: Trace(header: TraceHeader(session: nil), interfaces: interfaces, rows: rows, secrets: []), secrets: SecretStore())
         #expect(ContinuousClock.now - start < .seconds(60))
     }
 }

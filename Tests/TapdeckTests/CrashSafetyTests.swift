@@ -51,7 +51,8 @@ import TraceFile
                 #expect(records.map(\.octets) == [Array("1234".utf8)])
             }
             if let tshark = Self.tshark {
-                let listed = try await ProcessRunner.run(tshark, ["-r", folder("a.pcapng"), "-T", "fields", "-e", "frame.number"])
+                let listed = try await ProcessRunner.run(
+                    tshark, ["-r", folder("a.pcapng"), "-T", "fields", "-e", "frame.number"])
                 #expect(listed.outputText.split(separator: "\n").count == trace.rows.count)
             }
         }

@@ -47,7 +47,10 @@ import Testing
         for line in lines { #expect(line.count <= 80, "\(line)") }
         #expect(lines.contains { $0.contains("--help") })
         // Options of issues that are not built are absent.
-        for option in ["--until", "--socket", "--proxy", "--tree", "--filter", "--unrecorded", "--jobs", "--junit", "--grammar", "--rotate", "--lines"] {
+        for option in [
+            "--until", "--socket", "--proxy", "--tree", "--filter", "--unrecorded", "--jobs", "--junit", "--grammar", "--rotate",
+            "--lines",
+        ] {
             #expect(!outcome.outputText.contains(option), "\(option)")
         }
     }

@@ -102,7 +102,10 @@ struct RecordSession: Sendable {
 
     func run(over transport: any NFCTagTransport, replacing: Bool, _ arguments: Arguments) async throws -> ExitStatus {
         let recording: Recording
-        do { recording = try Recording(to: path, secrets: placement, replacing: replacing) } catch { throw TraceAccess.failure(error) }
+        do { recording = try Recording(to: path, secrets: placement, replacing: replacing) } catch {
+            if error.code == .notFound { throw Failure(.outside, "\(path) cannot be made: there is no such folder") }
+            throw TraceAccess.failure(error)
+        }
         let start = ContinuousClock.now
         let stages = StageLines(terminal: terminal)
         var failure: FlowFailure?
