@@ -2,7 +2,7 @@
 
 import CardCrypto
 import Flows
-import Foundation
+import FoundationEssentials
 import Octets
 public import TagTransport
 import TraceDecoding

@@ -2,7 +2,7 @@
 
 import CardCrypto
 public import Flows
-import Foundation
+import FoundationEssentials
 import Glibc
 import Octets
 import Synchronization
