@@ -83,12 +83,12 @@ public struct Decoder: Sendable {
         machine.parse(root: entry, buffer: buffer)
         var root = entry
         var isInner = false
-        if !machine.program.gathers.isEmpty, let carried = machine.join(root: root, request: true) {
+        if machine.program.roots[root].joins, let carried = machine.join(root: root, request: true) {
             root = carried
             isInner = true
         }
         if !machine.program.layers.isEmpty, let plain = unwrap(root: root, request: true) { root = plain }
-        if !machine.program.gathers.isEmpty, let whole = machine.gather(root: root, request: true) { root = whole }
+        if machine.program.roots[root].gathers, let whole = machine.gather(root: root, request: true) { root = whole }
         let number = machine.findExchange(root)
         if let number { machine.refine(number, request: true) }
         machine.state.pending = CardState.Pending(exchange: number ?? -1, identifier: exchange, root: root)
@@ -121,7 +121,7 @@ public struct Decoder: Sendable {
         }
         machine.parse(root: entry, buffer: buffer)
         var root = entry
-        if !machine.program.gathers.isEmpty, let carried = machine.join(root: root, request: false) {
+        if machine.program.roots[root].joins, let carried = machine.join(root: root, request: false) {
             root = carried
             if let inner = machine.state.inner {
                 if inner.identifier != pending.identifier || inner.root != pending.root {
@@ -133,7 +133,7 @@ public struct Decoder: Sendable {
             }
         }
         var number = pending.exchange
-        if !machine.program.gathers.isEmpty {
+        if machine.program.roots[root].gathers {
             switch machine.gatherAnswer(root: root, pending: pending) {
             case .none: break
             case .part: return outcome(spans: start.0, annotations: start.1, buffers: start.2, exchange: number, success: true)

@@ -55,6 +55,8 @@ package enum Opcode: UInt8, Sendable {
     case push
     case constant
     case slotNumber
+    /// Whether the number in slot `b` is `c`.
+    case slotIs
     case slotCount
     case has
     case remaining

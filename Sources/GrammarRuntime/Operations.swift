@@ -49,6 +49,10 @@ extension Machine {
                 isAbsent = true
                 numbers.append(0)
             }
+        case .slotIs:
+            let span = slots[Int(step.b)]
+            if span < 0 { isAbsent = true }
+            numbers.append(span >= 0 && spans[Int(span)].value == UInt64(truncatingIfNeeded: step.c) ? 1 : 0)
         case .slotCount:
             if let range = valueRange(Int(step.b)) {
                 numbers.append(Int64(range.count))

@@ -69,6 +69,8 @@ package struct SessionInfo: Sendable {
     package var states: [String] = []
     package var initial = 0
     package var transitions: [[Transition]] = []
+    /// For each state and exchange, whether a transition waits for it.
+    package var listens: [Bool] = []
     package var illegal = -1
     package var resyncs = false
     package var events: [String] = []
