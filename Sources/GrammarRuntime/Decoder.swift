@@ -36,7 +36,8 @@ public struct Decoder: Sendable {
         set { machine.triesNearMisses = newValue }
     }
 
-    /// Gives a secret by its name. False when the program has no such name.
+    /// Gives a secret by its name. False, and nothing is changed, when the program has no such name or the grammar declares
+    /// another length for it.
     @discardableResult
     public mutating func give(_ name: String, _ octets: [UInt8]) -> Bool {
         var known = false
@@ -44,7 +45,7 @@ public struct Decoder: Sendable {
             let info = machine.program.variables[index]
             guard info.isGiven else { continue }
             let full = "\(machine.program.strings[info.grammar]).\(machine.program.strings[info.name])"
-            if full == name {
+            if full == name, info.size == 0 || info.size == octets.count {
                 machine.givens[index] = octets
                 if !machine.program.layers.contains(where: { $0.parameters.contains(index) }) {
                     machine.state.variables[index] = Variable(value: .octets(octets), exchange: nil)

@@ -63,9 +63,7 @@ package enum Opcode: UInt8, Sendable {
     case peek
     case add, subtract, multiply, and, or, xor, shiftLeft, shiftRight
     case equal, unequal, less, lessEqual
-    case not, both, either
-    /// Whether session `b` is in state `c`.
-    case inState
+    case not
 
     // Octets.
     case literal

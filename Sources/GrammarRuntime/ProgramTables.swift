@@ -128,6 +128,8 @@ package struct VariableInfo: Sendable {
     package var grammar: Int
     package var isGiven: Bool
     package var isTainted: Bool
+    /// Octets that it must have; 0 for any number.
+    package var size = 0
     package init(name: Int, grammar: Int, isGiven: Bool, isTainted: Bool) {
         (self.name, self.grammar, self.isGiven, self.isTainted) = (name, grammar, isGiven, isTainted)
     }
