@@ -226,7 +226,7 @@ package struct Machine: Sendable {
                 let width = Int(step.a)
                 if groupBits >= width {
                     groupBits -= width
-                    let value = (group >> UInt64(groupBits)) & ((1 << UInt64(width)) - 1)
+                    let value = (group >> UInt64(groupBits)) & ((1 << UInt64(width)) &- 1)
                     let node = Int(step.b)
                     let info = nodes[node]
                     let span = put(node, info.slot, parent: parent, start: groupStart, count: width, value: value, buffer: buffer)
