@@ -26,7 +26,7 @@ package struct Machine: Sendable {
     package var buffers: [DecodedBuffer] = []
     package var arena: [UInt8] = []
     /// The span of each field, or -1.
-    package var slots: [Int32]
+    package var slots: SlotTable
     package var state: CardState
     var frames: [Frame] = []
     var numbers = NumberStack()
@@ -70,7 +70,7 @@ package struct Machine: Sendable {
     package init(_ program: Program, _ registry: any TransformRegistry) {
         self.program = program
         transforms = program.transforms.map { registry.transform(named: $0.name) }
-        slots = [Int32](repeating: -1, count: program.slotCount)
+        slots = SlotTable(count: program.slotCount)
         state = CardState(program)
         frames.reserveCapacity(64)
         spans.reserveCapacity(256)
@@ -78,7 +78,9 @@ package struct Machine: Sendable {
 
     /// Appends `octets` as a buffer; nil when the exchange has grown over the limit.
     mutating func addBuffer(_ octets: [UInt8], _ origin: DecodedBuffer.Origin, source: Int32) -> Int? {
-        guard buffers.count < 1024, octets.count <= Self.longestFrame, arena.count + octets.count <= Self.arenaLimit else { return nil }
+        guard buffers.count < 1024, octets.count <= Self.longestFrame, arena.count + octets.count <= Self.arenaLimit else {
+            return nil
+        }
         buffers.append(
             DecodedBuffer(origin: origin, offset: arena.count, count: octets.count, source: source, isRequest: isInRequest))
         arena.append(contentsOf: octets)
@@ -125,7 +127,11 @@ package struct Machine: Sendable {
     ) {
         guard annotations.count < 4096 else { return }
         var origin = GrammarPlace()
-        if let place { origin = place } else if span >= 0, Int(span) < spans.count { origin = program.nodes[Int(spans[Int(span)].node)].place }
+        if let place {
+            origin = place
+        } else if span >= 0, Int(span) < spans.count {
+            origin = program.nodes[Int(spans[Int(span)].node)].place
+        }
         annotations.append(Annotation(code, severity, span: span, place: origin, template: template, values: values))
     }
 
@@ -152,6 +158,9 @@ package struct Machine: Sendable {
 
     /// Runs from `start` to `done`.
     mutating func run(_ start: Int, buffer: Int, from: Int, to: Int, parent outer: Int32) {
+        // Held here, so that the loop does not look for them at every step.
+        let code = program.code
+        let nodes = program.nodes
         let base = buffer >= 0 ? buffers[buffer].offset : 0
         let floor = frames.count
         var pc = start
@@ -167,24 +176,25 @@ package struct Machine: Sendable {
 
         while true {
             left &-= 1
-            guard left > 0, pc >= 0, pc < program.code.count else {
+            guard left > 0, code.indices.contains(pc) else {
                 overrun(buffer, base, position, to, parent, outer)
                 frames.removeLast(frames.count - floor)
                 return
             }
-            let step = program.code[pc]
+            let step = code[pc]
             pc += 1
             switch step.op {
             case .uint:
                 let node = Int(step.b)
                 let size = Int(step.a & 0x0F)
-                let info = program.nodes[node]
+                let info = nodes[node]
                 if end - position >= size {
                     var value: UInt64
                     if size == 1 { value = UInt64(arena[position]) } else { value = load(position, size) }
                     if step.a & 0x80 != 0 { value = value.byteSwapped >> UInt64(64 - 8 * size) }
                     let span = put(
-                        node, info.slot, parent: parent, start: (position - base) * 8, count: size * 8, value: value, buffer: buffer)
+                        node, info.slot, parent: parent, start: (position - base) * 8, count: size * 8, value: value,
+                        buffer: buffer)
                     position += size
                     if info.flags.contains(.unnamed) { spans[Int(parent)].value = value }
                     if info.enumeration >= 0 { know(value, info, span) }
@@ -199,13 +209,15 @@ package struct Machine: Sendable {
                     groupBits = size * 8
                     groupStart = (position - base) * 8
                     parent = put(
-                        node, program.nodes[node].slot, parent: parent, start: groupStart, count: groupBits, value: group, buffer: buffer,
+                        node, nodes[node].slot, parent: parent, start: groupStart, count: groupBits, value: group,
+                        buffer: buffer,
                         flags: .composite)
                     position += size
                 } else {
                     groupBits = 0
                     parent = put(
-                        node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0, buffer: buffer,
+                        node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0,
+                        buffer: buffer,
                         flags: [.composite, .truncated])
                     annotateShort(parent, wanted: size, present: end - position)
                     if end > position { position = gap(parent, position, end, base, buffer) }
@@ -214,9 +226,9 @@ package struct Machine: Sendable {
                 let width = Int(step.a)
                 if groupBits >= width {
                     groupBits -= width
-                    let value = (group >> UInt64(groupBits)) & ((1 << UInt64(width)) - 1)
+                    let value = (group >> UInt64(groupBits)) & ((1 << UInt64(width)) &- 1)
                     let node = Int(step.b)
-                    let info = program.nodes[node]
+                    let info = nodes[node]
                     let span = put(node, info.slot, parent: parent, start: groupStart, count: width, value: value, buffer: buffer)
                     groupStart += width
                     if info.enumeration >= 0 { know(value, info, span) }
@@ -230,23 +242,24 @@ package struct Machine: Sendable {
                 }
                 if wanted <= end - position {
                     _ = put(
-                        node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: wanted * 8, value: 0,
+                        node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: wanted * 8, value: 0,
                         buffer: buffer)
                     position += wanted
                 } else {
-                    position = short(node, program.nodes[node], parent, position, end, base, buffer, wanted: wanted)
+                    position = short(node, nodes[node], parent, position, end, base, buffer, wanted: wanted)
                 }
             case .rest:
                 let node = Int(step.b)
                 _ = put(
-                    node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: (end - position) * 8, value: 0,
+                    node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: (end - position) * 8,
+                    value: 0,
                     buffer: buffer)
                 position = end
             case .number:
                 let node = Int(step.b)
                 let count = end - position
                 let value = count <= 8 ? load(position, count) : 0
-                let info = program.nodes[node]
+                let info = nodes[node]
                 _ = put(
                     node, info.slot, parent: parent, start: (position - base) * 8, count: count * 8, value: value, buffer: buffer)
                 if info.flags.contains(.unnamed) { spans[Int(parent)].value = value }
@@ -254,7 +267,8 @@ package struct Machine: Sendable {
             case .begin:
                 let node = Int(step.b)
                 parent = put(
-                    node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0, buffer: buffer,
+                    node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0,
+                    buffer: buffer,
                     flags: .composite)
             case .close:
                 if step.a == 1, position < end {
@@ -349,14 +363,15 @@ package struct Machine: Sendable {
                     for slot in Int(step.b)..<Int(step.b) + Int(step.c) { slots[slot] = -1 }
                 }
             case .derive:
-                let slot = program.nodes[Int(step.b)].slot
+                let slot = nodes[Int(step.b)].slot
                 if slot < 0 || slots[Int(slot)] < 0 { pc = Int(step.c) }
             case .same: same(step)
             case .test:
                 let truth = numbers.popLast() ?? 0
                 if truth == 0 { pc = Int(step.c) }
             case .testRemaining: if end - position != Int(step.b) { pc = Int(step.c) }
-            case .testPeek: if position >= end || arena[position] & step.a != UInt8(truncatingIfNeeded: step.b) { pc = Int(step.c) }
+            case .testPeek:
+                if position >= end || arena[position] & step.a != UInt8(truncatingIfNeeded: step.b) { pc = Int(step.c) }
             case .jump: pc = Int(step.c)
             case .push: numbers.append(Int64(step.c))
             case .remaining: numbers.append(Int64(end - position))
@@ -380,58 +395,6 @@ package struct Machine: Sendable {
             default:
                 operate(step)
             }
-        }
-    }
-
-    // MARK: Rare ways
-
-    @inline(__always)
-    private mutating func know(_ value: UInt64, _ info: Node, _ span: Int32) {
-        if program.enumerations[Int(info.enumeration)].find(value) == nil {
-            annotate(.unknown, info.flags.contains(.closedEnum) ? .warn : .note, span: span)
-        }
-    }
-
-    /// A field that the limit cuts off.
-    private mutating func short(
-        _ node: Int, _ info: Node, _ parent: Int32, _ position: Int, _ end: Int, _ base: Int, _ buffer: Int, wanted: Int
-    ) -> Int {
-        let present = end - position
-        let value = present <= 8 ? load(position, present) : 0
-        let span = put(
-            node, info.slot, parent: parent, start: (position - base) * 8, count: present * 8, value: value, buffer: buffer,
-            flags: .truncated)
-        annotateShort(span, wanted: wanted, present: present)
-        return end
-    }
-
-    mutating func annotateShort(_ span: Int32, wanted: Int, present: Int) {
-        annotate(
-            present == 0 ? .missing : .truncated, .error, span: span,
-            values: [.number(Int64(wanted)), .number(Int64(present))])
-    }
-
-    /// One leaf for octets that no field claims.
-    mutating func gap(_ parent: Int32, _ position: Int, _ end: Int, _ base: Int, _ buffer: Int, node: Int = 0) -> Int {
-        _ = put(node, -1, parent: parent, start: (position - base) * 8, count: (end - position) * 8, value: 0, buffer: buffer, flags: .gap)
-        return end
-    }
-
-    /// Closes everything when the step budget is used up.
-    private mutating func overrun(_ buffer: Int, _ base: Int, _ position: Int, _ end: Int, _ parent: Int32, _ outer: Int32) {
-        guard buffer >= 0 else { return }
-        var index = parent
-        var root = parent
-        while index != outer, index >= 0 {
-            let here = Int(index)
-            let stop = index != outer && spans[here].parent == outer ? end : position
-            spans[here].bitCount = UInt32(truncatingIfNeeded: (stop - base) * 8) &- spans[here].startBit
-            root = index
-            index = spans[here].parent
-        }
-        if position < end {
-            annotate(.lost, .error, span: Int32(truncatingIfNeeded: spans.count))
-            _ = gap(root, position, end, base, buffer)
         }
     }
 }
