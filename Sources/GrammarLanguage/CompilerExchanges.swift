@@ -105,7 +105,7 @@ extension Compiler {
             let keys = numbers.map { number in keyed(exchangeScopes[number].condition, exchangeScopes[number].scope) }
             for key in keys { for (slot, _) in key { counts[slot, default: 0] += 1 } }
             let best = counts.max { ($0.value, -$0.key) < ($1.value, -$1.key) }?.key ?? -1
-            var lists = [[Int]](repeating: [], count: best < 0 ? 1 : 256)
+            var lists = [[Int]](repeating: [], count: best < 0 ? 1 : 257)
             for (number, key) in zip(numbers, keys) {
                 let (scope, condition) = exchangeScopes[number]
                 let values = key.filter { $0.slot == best }

@@ -37,10 +37,7 @@ extension Machine {
         for index in program.dispatches.indices where program.dispatches[index].root == root {
             let slot = program.dispatches[index].slot
             var list = 0
-            if slot >= 0 {
-                guard slots[slot] >= 0 else { return nil }
-                list = Int(spans[Int(slots[slot])].value & 0xFF)
-            }
+            if slot >= 0 { list = slots[slot] >= 0 ? Int(spans[Int(slots[slot])].value & 0xFF) : 256 }
             for place in program.dispatches[index].lists[list].indices {
                 let number = program.dispatches[index].lists[list][place]
                 if test(program.exchanges[number].condition) { return number }

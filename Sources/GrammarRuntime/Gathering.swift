@@ -16,7 +16,9 @@ extension Machine {
             guard program.gathers[index].ofRequest == request, program.gathers[index].root == root,
                 test(program.gathers[index].condition)
             else { continue }
+            if !request, let inner = state.inner, program.gathers[inner.carrier].grammar != program.gathers[index].grammar { continue }
             let info = program.gathers[index]
+            carrier = index
             if state.gathers[index].pieces > 0, !test(info.next) {
                 annotate(.lost, .warn, span: -1)
                 state.gathers[index] = CardState.GatherState()
