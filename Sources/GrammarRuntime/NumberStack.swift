@@ -33,6 +33,7 @@ extension Machine {
     mutating func number(_ start: Int) -> Int64? {
         let floor = numbers.count
         var pc = start
+        var isKnown = true
         while pc >= 0, pc < program.code.count {
             let step = program.code[pc]
             pc += 1
@@ -42,11 +43,8 @@ extension Machine {
             case .slotNumber:
                 let span = slots[Int(step.b)]
                 // What is not there makes the whole not known.
-                guard span >= 0 else {
-                    numbers.removeLast(numbers.count - floor)
-                    return general(start)
-                }
-                numbers.append(Int64(truncatingIfNeeded: spans[Int(span)].value))
+                isKnown = isKnown && span >= 0
+                numbers.append(span >= 0 ? Int64(truncatingIfNeeded: spans[Int(span)].value) : 0)
             case .slotCount: numbers.append(Int64(valueRange(Int(step.b))?.count ?? 0))
             case .has: numbers.append(slots[Int(step.b)] >= 0 ? 1 : 0)
             case .inState: numbers.append(state.sessions[Int(step.b)] == Int(step.c) ? 1 : 0)
@@ -56,7 +54,9 @@ extension Machine {
                 numbers.append(Self.join(step.op, numbers.popLast() ?? 0, right))
             case .test: if (numbers.popLast() ?? 0) == 0 { pc = Int(step.c) }
             case .jump: pc = Int(step.c)
-            case .done: return numbers.popLast() ?? 0
+            case .done:
+                let value = numbers.popLast()
+                return isKnown ? value : nil
             default:
                 numbers.removeLast(numbers.count - floor)
                 return general(start)
