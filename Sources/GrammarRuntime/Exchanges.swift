@@ -57,6 +57,8 @@ extension Machine {
             if refinement.enumeration >= 0 {
                 spans[Int(span)].flags.insert(.refined)
                 touched.append((span, refinement.enumeration))
+                // The names of this exchange take the place of those that did not fit.
+                if !annotations.isEmpty { annotations.removeAll { $0.code == .unknown && $0.span == span } }
                 if program.enumerations[refinement.enumeration].find(spans[Int(span)].value) == nil {
                     annotate(.unknown, .note, span: span)
                 }

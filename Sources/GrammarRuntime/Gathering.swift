@@ -16,7 +16,13 @@ extension Machine {
             guard program.gathers[index].ofRequest == request, program.gathers[index].root == root,
                 test(program.gathers[index].condition)
             else { continue }
-            if !request, let inner = state.inner, program.gathers[inner.carrier].grammar != program.gathers[index].grammar { continue }
+            if !request {
+                // Several grammars may carry their messages in one kind of block: the answer is read by the one that read
+                // the command; without a command, by the grammar of the blocks.
+                let block = program.strings[Int(program.nodes[program.roots[root].node].grammar)]
+                let owner = state.inner.map { program.gathers[$0.carrier].grammar } ?? block
+                guard program.gathers[index].grammar == owner else { continue }
+            }
             let info = program.gathers[index]
             carrier = index
             if state.gathers[index].pieces > 0, !test(info.next) {
