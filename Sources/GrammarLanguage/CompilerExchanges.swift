@@ -135,7 +135,7 @@ extension Compiler {
     }
 
     /// How many grammars stand below each, at the longest.
-    private func heights() -> [String: Int] {
+    func heights() -> [String: Int] {
         var result: [String: Int] = [:]
         for _ in 0..<16 {
             for (name, used) in uses { result[name] = min(16, (used.map { result[$0, default: 0] + 1 }.max() ?? 0)) }
@@ -166,6 +166,12 @@ extension Compiler {
 
     mutating func finish() {
         dispatch()
+        // As with exchanges, a grammar that uses another knows more than it.
+        let heights = heights()
+        program.gathers = program.gathers.enumerated().sorted { left, right in
+            let (a, b) = (heights[left.element.grammar] ?? 0, heights[right.element.grammar] ?? 0)
+            return a != b ? a > b : left.offset < right.offset
+        }.map(\.element)
         for info in program.exchanges where !exampled.contains("\(info.grammar).\(info.name)") {
             guard let symbol = symbols[info.grammar]?[info.name] else { continue }
             diagnostics.add(.noExample, symbol.declaration.name.place, "exchange \(info.name) has no example", severity: .warn)

@@ -17,11 +17,10 @@ extension Machine {
                 test(program.gathers[index].condition)
             else { continue }
             if !request {
-                // Several grammars may carry their messages in one kind of block: the answer is read by the one that read
-                // the command; without a command, by the grammar of the blocks.
-                let block = program.strings[Int(program.nodes[program.roots[root].node].grammar)]
-                let owner = state.inner.map { program.gathers[$0.carrier].grammar } ?? block
-                guard program.gathers[index].grammar == owner else { continue }
+                // Several grammars may carry their messages in one kind of block: an answer is read by the one that read its
+                // command, and is a block like others when none did.
+                guard let inner = state.inner, program.gathers[inner.carrier].grammar == program.gathers[index].grammar
+                else { continue }
             }
             let info = program.gathers[index]
             carrier = index
