@@ -50,7 +50,7 @@ let package = Package(
         part("GrammarRuntime", ["Octets", "CardCrypto"]),
         part("GrammarLanguage", ["Octets", "GrammarRuntime"]),
         part("TraceDecoding", ["Octets", "CardCrypto", "TagTransport", "TraceFile"]),
-        part("Replay", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile", "TraceDecoding"]),
+        part("Replay", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile", "Tracing", "TraceDecoding"]),
         .executableTarget(
             name: "tapdeck",
             dependencies: [
@@ -66,6 +66,12 @@ let package = Package(
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
+        .target(
+            name: "SessionSupport",
+            dependencies: ["Octets", "TagTransport", "Flows", "TraceFile", "Tracing", "VirtualCards", "TestSupport"],
+            path: "Tests/SessionSupport",
+            swiftSettings: strict
+        ),
         tests(of: "Octets"),
         tests(of: "CardCrypto", ["Octets"]),
         tests(of: "TagTransport", ["Octets"]),
@@ -75,14 +81,18 @@ let package = Package(
         tests(of: "VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         tests(of: "Flows", ["Octets", "TagTransport", "VirtualCards", "CoreExtendedNFC"]),
         tests(of: "TraceFile", ["Octets", "CPcap"]),
-        tests(of: "Tracing", ["Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "TraceFile", "VirtualCards"]),
+        tests(of: "Tracing", [
+            "Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "Flows", "TraceFile", "VirtualCards", "SessionSupport",
+        ]),
         tests(of: "GrammarRuntime", ["Octets", "CardCrypto"]),
         tests(of: "GrammarLanguage", ["Octets", "GrammarRuntime"]),
-        tests(of: "TraceDecoding", ["Octets", "TraceFile"]),
+        tests(of: "TraceDecoding", ["Octets", "CardCrypto", "TagTransport", "TraceFile", "SessionSupport"]),
         tests(of: "Replay", [
-            "Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing", "VirtualCards",
+            "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing", "VirtualCards",
+            "SessionSupport",
         ]),
-        tests(of: "tapdeck", ["Octets", "PCSC"]),
+        tests(of: "tapdeck", ["Octets", "PCSC", "TraceFile"]),
+        .testTarget(name: "HouseTests", dependencies: ["TestSupport"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

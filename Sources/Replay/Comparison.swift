@@ -2,11 +2,12 @@
 
 import CardCrypto
 import Flows
-import Foundation
+import FoundationEssentials
 import Octets
 import TagTransport
 import TraceDecoding
 import TraceFile
+import Tracing
 
 /// Compares a finished run with its recording and says where they part, in terms that people can look up in the trace.
 struct Comparison {
@@ -20,10 +21,27 @@ struct Comparison {
     func verdict(of result: Result<String?, any Error>) -> ReplayReport.Verdict {
         let steps = card.transport.steps
         if let failure = draws.failure { return .differs(draw(failure)) }
+        if let blocked = endsEarly(steps.count(where: \.isExchange)) { return .blocked(blocked) }
         if let difference = card.difference { return .differs(command(difference, result)) }
         if card.position < steps.count { return .differs(missing(result)) }
         if let divergence = outcome(result) { return .differs(divergence) }
         return .same
+    }
+
+    /// A recording whose call never returned cannot be compared past its end: its recorder was killed.
+    private func endsEarly(_ exchanges: Int) -> Blocked? {
+        guard call.outcome == nil, card.position == card.transport.steps.count || isLastUnanswered else { return nil }
+        switch card.difference {
+        case .extra, .unanswered, nil:
+            let held = exchanges == 1 ? "the 1 exchange that it holds is the same" : "the \(exchanges) exchanges that it holds are the same"
+            return Blocked(reason: .endsEarly, text: "the recording ends before its call returned; \(held)")
+        case .command, .argument, .kind: return nil
+        }
+    }
+
+    private var isLastUnanswered: Bool {
+        if case .unanswered(let step)? = card.difference { return step == card.transport.steps.count - 1 }
+        return false
     }
 
     // MARK: - Kinds of difference
@@ -37,6 +55,15 @@ struct Comparison {
             divergence.field = field(recorded: recorded, now: now)
             divergence.notes += commandNotes(at: index, recorded: recorded.octets, now: now)
             return divergence
+        case .argument(let index, let argument, let now):
+            var divergence = base(.command, at: steps[index], index: index, result)
+            if case .structured(_, let function, let recorded, _) = steps[index] {
+                divergence.field = Divergence.Field(
+                    path: "\(function.prefix { $0 != "(" }).\(argument)", place: "", recorded: recorded.text(argument, of: recorded.values),
+                    now: recorded.text(argument, of: now)
+                )
+            }
+            return divergence
         case .kind(let index, let now, let octets):
             var divergence = base(.kind, at: steps[index], index: index, result)
             divergence.field = Divergence.Field(
@@ -46,8 +73,8 @@ struct Comparison {
         case .extra(let octets, let what, let times):
             let kind: Divergence.Kind = times > 0 ? .again(recordedTimes: times) : .extra
             var divergence = base(kind, at: nil, index: steps.count, result)
-            let shown = octets.map { "\(name(of: $0)), \(Hex.encode($0.prefix(24)))\($0.count > 24 ? "..." : "")" } ?? what
-            divergence.subject = shown
+            // The header alone: what follows it may be a PIN that no recording has sealed.
+            divergence.subject = octets.map { "\(name(of: $0)), \(Hex.encode($0.prefix(4))) and \(max(0, $0.count - 4)) bytes" } ?? what
             return divergence
         case .unanswered(let index):
             return base(.unanswered, at: steps[index], index: index, result)
@@ -113,7 +140,7 @@ struct Comparison {
         let steps = card.transport.steps
         let packet = step?.packet
         var thrown: String?
-        if case .failure(let error) = result {
+        if case .failure(let error) = result, card.difference == nil {
             let failure = FlowFailure.describe(error)
             thrown = failure.detail.isEmpty ? failure.case : "\(failure.case): \(failure.detail)"
         }
@@ -133,11 +160,20 @@ struct Comparison {
         let (path, range) = APDUFields.field(at: common, of: common < recorded.count ? recorded : now)
         func part(_ octets: [UInt8]) -> String {
             guard range.lowerBound < octets.count else { return "nothing" }
-            if row.sealed.contains(where: { $0.overlaps(range) }) { return "<sealed \(range.count) bytes>" }
+            if isSecret(octets, row, range) { return "<sealed \(range.count) bytes>" }
             let slice = octets[range.lowerBound..<min(range.upperBound, octets.count)]
             return slice.count > 16 ? "\(Hex.encode(slice.prefix(16)))..., \(slice.count) bytes" : Hex.encode(slice)
         }
-        return Divergence.Field(path: path, place: "byte \(common + 1) of \(longest)", recorded: part(recorded), now: part(now))
+        return Divergence.Field(
+            path: path, place: "byte \(common + 1) of \(longest)", recorded: part(recorded), now: part(now),
+            recordedMeaning: APDUFields.meaning(of: path, in: recorded), nowMeaning: APDUFields.meaning(of: path, in: now)
+        )
+    }
+
+    /// Whether octets of a command are sealed in the recording, or would be if they were recorded now.
+    private func isSecret(_ octets: [UInt8], _ row: RecordedSession.Octets, _ range: Range<Int>) -> Bool {
+        let places = [SealTable.places(command: octets), SealTable.places(frame: octets, answer: [], checksum: 0)]
+        return (row.sealed + places.flatMap(\.command)).contains { $0.overlaps(range) }
     }
 
     private func commandNotes(at index: Int, recorded: [UInt8], now: [UInt8]) -> [String] {

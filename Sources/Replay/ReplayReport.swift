@@ -32,6 +32,8 @@ public struct Blocked: Error, Sendable, Equatable {
         case entropy(String)
         /// An argument of the call is sealed and its secret is not at hand.
         case argument(String)
+        /// The recording ends before its call returned; what it holds was the same.
+        case endsEarly
         /// The trace holds no call of a flow.
         case noCall
         /// The flow is not known to this version.
@@ -74,6 +76,20 @@ public struct Divergence: Error, Sendable, CustomStringConvertible {
         public var place: String
         public var recorded: String
         public var now: String
+        /// What each means, where that is more than its digits: `40 bytes`.
+        public var recordedMeaning: String
+        public var nowMeaning: String
+
+        public init(
+            path: String, place: String, recorded: String, now: String, recordedMeaning: String = "", nowMeaning: String = ""
+        ) {
+            self.path = path
+            self.place = place
+            self.recorded = recorded
+            self.now = now
+            self.recordedMeaning = recordedMeaning
+            self.nowMeaning = nowMeaning
+        }
     }
 
     /// A line of the recording beside the place: what `show` prints of it.
@@ -104,7 +120,7 @@ public struct Divergence: Error, Sendable, CustomStringConvertible {
     public var before: Line?
     public var subject: String
     public var after: Line?
-    /// What the library threw, when it threw.
+    /// What the library threw, when it threw by itself: once the replay has stopped, every error is of its making.
     public var thrown: String?
     /// Rows of the trace whose own checks fail, and which are therefore likely the cause.
     public var causes: [String]

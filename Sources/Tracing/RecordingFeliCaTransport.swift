@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Foundation
+import FoundationEssentials
 import TagTransport
 
 /// The proxy of a FeliCa card. A structured call is a row with its arguments; frames beneath it are rows of their own.

@@ -23,7 +23,11 @@ enum ReplayVerb: Verb {
         }
         var worst = ExitStatus.fine
         for path in arguments.operands {
-            let status = try await one(path, arguments, terminal)
+            let status: ExitStatus
+            do { status = try await one(path, arguments, terminal) } catch let failure as Failure where arguments.operands.count > 1 {
+                terminal.error(failure.lines)
+                status = failure.status
+            }
             worst = max(worst, status)
             if status != .fine, arguments.has("-x") { break }
         }
@@ -90,9 +94,9 @@ enum ReplayText {
             lines.append(row(subject, said: divergence.frame.map { "frame \($0)" } ?? ""))
         }
         if let field = divergence.field {
-            lines.append("         \(pad(field.path, 30)) \(field.place)")
-            lines.append("       - \(pad(field.recorded, 46)) recorded")
-            lines.append("       + \(pad(field.now, 46)) now")
+            lines.append("         \(pad(field.path, 30))\(field.place.isEmpty ? "" : " \(field.place)")")
+            lines.append("       - \(value(field.recorded, field.recordedMeaning)) recorded")
+            lines.append("       + \(value(field.now, field.nowMeaning)) now")
         }
         lines += divergence.notes.filter { $0.hasPrefix("the ") && $0.hasSuffix("are the same") }.map { "         \($0)" }
         if case .command = divergence.kind, let after = divergence.after { lines.append(row(after, said: "not reached")) }
@@ -101,7 +105,7 @@ enum ReplayText {
         lines += divergence.notes.filter { !$0.hasSuffix("are the same") }.map { "  note: \($0)" }
         lines += divergence.causes.map { "  trace: \($0)" }
         if !divergence.causes.isEmpty { lines.append("  trace: a row whose own check fails was changed after it was recorded") }
-        if let packet = divergence.packet { lines.append("  look     tapdeck show \(path) \(packet > 1 ? packet - 1 : packet)-\(packet + 1)") }
+        if let packet = divergence.packet { lines.append("  look     tapdeck show \(path) \(packet > 1 ? packet - 1 : packet)-\(packet == .max ? packet : packet + 1)") }
         return lines
     }
 
@@ -115,7 +119,7 @@ enum ReplayText {
             ]
         case .callFromCode:
             ["blocked: \(path): \(blocked.text)", "replay it from code: try await Replay(of: \"\(path)\").run { transport in ... }"]
-        case .noCall, .unknownFlow:
+        case .noCall, .unknownFlow, .endsEarly:
             ["blocked: \(path): \(blocked.text)"]
         }
     }
@@ -144,6 +148,10 @@ enum ReplayText {
             members["notes"] = .array(divergence.notes.map { .string($0) })
         }
         return JSONValue.object(members).text
+    }
+
+    private static func value(_ text: String, _ meaning: String) -> String {
+        meaning.isEmpty ? pad(text, 54) : "\(pad(text, 21)) \(pad(meaning, 32))"
     }
 
     private static func lastNumber(_ divergence: Divergence) -> String { "\(max(divergence.lastPacket, divergence.packet ?? 0))" }
