@@ -41,6 +41,8 @@ final class Shape {
     var order: [String] = []
     /// Shapes whose fields count as this one's: of choices and of inline groups.
     var transparent: [Shape] = []
+    /// Above 0 while the alternatives of a choice are put into this shape: their fields may have equal names.
+    var openAlternatives = 0
 
     /// The field called `name`, here or in a group or choice of this shape.
     func find(_ name: String, _ depth: Int = 0) -> Field? {

@@ -83,6 +83,12 @@ extension Compiler {
         }
     }
 
+    func constantValue(_ expression: Expression, _ scope: Scope) -> UInt64? {
+        if case .number(let value, _) = expression { return value }
+        if case .constant(let value, _)? = resolve(expression, scope) { return value }
+        return nil
+    }
+
     private mutating func constant(_ value: UInt64) {
         if value < 1 << 31 {
             emit(.push, c: Int(value))
@@ -151,6 +157,13 @@ extension Compiler {
             emit(.push, c: 1)
             land(end)
         case .equal, .unequal:
+            if op == .equal, case .field(let field)? = resolve(left, scope), case .number = field.kind,
+                let value = constantValue(right, scope),
+                value < 1 << 31
+            {
+                emit(.slotIs, b: field.slot, c: Int(value))
+                return
+            }
             if infer(left, scope).isOctets, infer(right, scope).isOctets {
                 octets(left, scope)
                 octets(right, scope)

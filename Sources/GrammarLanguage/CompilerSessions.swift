@@ -112,6 +112,7 @@ extension Compiler {
             let isTainted = variable.type.text == "key" || variable.isGiven
             let index = self.variable(variable.name, isGiven: variable.isGiven, isTainted: isTainted)
             info.variables.append(index)
+            if variable.isGiven { program.variables[index].size = variable.size ?? 0 }
             scope.variables[variable.name.text] = .init(
                 index: index, isNumber: isNumber, isTainted: isTainted, place: variable.name.place)
         }

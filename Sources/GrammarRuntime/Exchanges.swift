@@ -2,10 +2,7 @@
 
 extension Machine {
     mutating func beginRequest(_ number: Int) {
-        for index in spans.indices {
-            let slot = program.nodes[Int(spans[index].node)].slot
-            if slot >= 0 { slots[Int(slot)] = -1 }
-        }
+        slots.clear(used: spans.count)
         spans.removeAll(keepingCapacity: true)
         if !annotations.isEmpty { annotations.removeAll(keepingCapacity: true) }
         buffers.removeAll(keepingCapacity: true)
@@ -99,6 +96,10 @@ extension Machine {
             let current = state.sessions[session]
             guard program.sessions[session].transitions.indices.contains(current) else { continue }
             var isDone = false
+            if case .exchange(let number) = event, !program.sessions[session].listens[current * program.exchanges.count + number]
+            {
+                continue
+            }
             for index in program.sessions[session].transitions[current].indices {
                 guard matches(session, current, index, event, outcome),
                     test(program.sessions[session].transitions[current][index].condition)

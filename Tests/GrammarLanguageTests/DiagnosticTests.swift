@@ -101,6 +101,23 @@ import Testing
         #expect(found.contains { ($0.code == code && $0.description.contains(part)) }, "\(found.map(\.description))")
     }
 
+    @Test func aBitFieldOfSixtyFourBitsAndACheckWithoutFieldsAreRead() throws {
+        let text = """
+            grammar t
+            cite "x"
+            message M { a : bits(8) { x : 8 } b : bits(64) { y : 64 } }
+            session S { event e (n: int) state s initial { on e -> s { check n == 1 error "not one" } } }
+            """
+        let set = GrammarSet.compile([GrammarSource(name: "t", text: text)])
+        #expect(set.diagnostics.isEmpty)
+        var decoder = Decoder(set.program)
+        let outcome = decoder.push(
+            request: [UInt8](repeating: 0xFF, count: 9), entry: try #require(set.program.entry(named: "t.M")))
+        #expect(outcome.spans.map { decoder.spans[$0].value }.contains(.max))
+        let event = decoder.push(event: "e", values: ["n": .number(2)])
+        #expect(decoder.annotations[event.annotations].map { decoder.text(of: $0) } == ["not one"])
+    }
+
     @Test func doubtsAreWarnings() {
         let text = """
             grammar t
