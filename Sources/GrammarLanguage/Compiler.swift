@@ -114,6 +114,13 @@ struct Compiler {
             if case .enumeration(let it) = declaration { compiler.enumeration(it) }
             if case .transform(let it) = declaration { compiler.transform(it) }
         }
+        // Numbered before anything asks for their states.
+        var sessions = 0
+        inGrammars { compiler, declaration in
+            guard case .session(let it) = declaration else { return }
+            compiler.symbols[compiler.grammar]?[it.name.text]?.number = sessions
+            sessions += 1
+        }
         inGrammars { compiler, declaration in compiler.entry(declaration) }
         inGrammars { compiler, declaration in if case .exchange(let it) = declaration { compiler.exchange(it) } }
         inGrammars { compiler, declaration in if case .layer(let it) = declaration { compiler.declareLayer(it) } }

@@ -64,6 +64,7 @@ extension Compiler {
                 emit(.variable, a: variable.isNumber ? 1 : 0, b: variable.index)
                 if !variable.isNumber { emit(.toNumber) }
             case .constant(let value, _): constant(value)
+            case .state(let session, let state): emit(.inState, b: session, c: state)
             case .shape:
                 diagnostics.add(.type, expression.place, "expected a number, found a whole message")
                 emit(.push)

@@ -169,7 +169,7 @@ extension Compiler {
         program.sessions.append(info)
     }
 
-    private mutating func unknownState(_ name: Name, _ states: [String]) {
+    mutating func unknownState(_ name: Name, _ states: [String]) {
         let hint = nearest(name.text, states).map { "; did you mean '\($0)'?" } ?? ""
         diagnostics.add(.unknownName, name.place, "there is no state \(name.text)\(hint)")
     }

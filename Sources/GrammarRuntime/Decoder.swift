@@ -93,9 +93,15 @@ public struct Decoder: Sendable {
         let number = machine.findExchange(root)
         if let number { machine.refine(number, request: true) }
         machine.state.pending = CardState.Pending(exchange: number ?? -1, identifier: exchange, root: root)
+        if let number, machine.program.exchanges[number].response < 0 {
+            // Nothing will answer, so it is done when it was sent.
+            machine.state.pending = nil
+            machine.fire(.exchange(number), outcome: .ok)
+        }
         if isInner {
             machine.state.inner = CardState.Inner(
-                command: machine.innermost(root), root: root, exchange: number ?? -1, identifier: exchange)
+                command: machine.innermost(root), root: root, exchange: number ?? -1, identifier: exchange,
+                carrier: machine.carrier)
         }
         return outcome(spans: 0, annotations: 0, buffers: 0, exchange: number, success: false)
     }

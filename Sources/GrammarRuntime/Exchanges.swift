@@ -34,10 +34,7 @@ extension Machine {
         for index in program.dispatches.indices where program.dispatches[index].root == root {
             let slot = program.dispatches[index].slot
             var list = 0
-            if slot >= 0 {
-                guard slots[slot] >= 0 else { return nil }
-                list = Int(spans[Int(slots[slot])].value & 0xFF)
-            }
+            if slot >= 0 { list = slots[slot] >= 0 ? Int(spans[Int(slots[slot])].value & 0xFF) : 256 }
             for place in program.dispatches[index].lists[list].indices {
                 let number = program.dispatches[index].lists[list][place]
                 if test(program.exchanges[number].condition) { return number }
@@ -57,6 +54,8 @@ extension Machine {
             if refinement.enumeration >= 0 {
                 spans[Int(span)].flags.insert(.refined)
                 touched.append((span, refinement.enumeration))
+                // The names of this exchange take the place of those that did not fit.
+                if !annotations.isEmpty { annotations.removeAll { $0.code == .unknown && $0.span == span } }
                 if program.enumerations[refinement.enumeration].find(spans[Int(span)].value) == nil {
                     annotate(.unknown, .note, span: span)
                 }

@@ -64,6 +64,8 @@ package enum Opcode: UInt8, Sendable {
     case add, subtract, multiply, and, or, xor, shiftLeft, shiftRight
     case equal, unequal, less, lessEqual
     case not
+    /// Whether session `b` is in state `c`.
+    case inState
 
     // Octets.
     case literal

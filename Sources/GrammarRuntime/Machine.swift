@@ -49,6 +49,8 @@ package struct Machine: Sendable {
     var steps = 0
     var nesting = 0
     var joined: [UInt8] = []
+    /// The gather that joined the message at work.
+    var carrier = -1
     /// What the last `yield` gave.
     /// Whether a check of the statements at work had no key.
     var isSealed = false

@@ -72,6 +72,7 @@ extension Machine {
                 numbers.append(span >= 0 && spans[Int(span)].value == UInt64(truncatingIfNeeded: step.c) ? 1 : 0)
             case .slotCount: numbers.append(Int64(valueRange(Int(step.b))?.count ?? 0))
             case .has: numbers.append(slots[Int(step.b)] >= 0 ? 1 : 0)
+            case .inState: numbers.append(state.sessions[Int(step.b)] == Int(step.c) ? 1 : 0)
             case .not: numbers.append((numbers.popLast() ?? 0) == 0 ? 1 : 0)
             case .equal, .subtract, .add, .multiply, .and, .or, .xor, .shiftLeft, .shiftRight, .unequal, .less, .lessEqual:
                 let right = numbers.popLast() ?? 0

@@ -61,6 +61,7 @@ extension Machine {
             }
         case .has: numbers.append(slots[Int(step.b)] >= 0 ? 1 : 0)
         case .add, .multiply, .and, .or, .xor, .shiftLeft, .shiftRight, .unequal, .less, .lessEqual: binary(step.op)
+        case .inState: numbers.append(state.sessions[Int(step.b)] == Int(step.c) ? 1 : 0)
         case .not: numbers.append(popNumber() == 0 ? 1 : 0)
         case .toNumber:
             let octets = popOctets() ?? []

@@ -31,7 +31,7 @@ package struct ExchangeInfo: Sendable {
 package struct Dispatch: Sendable {
     package var root: Int
     package var slot: Int
-    /// 256 lists for the values of the field; one list when `slot` is -1.
+    /// 256 lists for the values of the field and one for when it is absent; one list when `slot` is -1.
     package var lists: [[Int]]
     package init(root: Int, slot: Int, lists: [[Int]]) { (self.root, self.slot, self.lists) = (root, slot, lists) }
 }
