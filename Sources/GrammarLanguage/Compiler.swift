@@ -16,7 +16,8 @@ public struct GrammarSet: Sendable {
     ///   - registry: knows the transforms that the grammars declare; their signatures are compared.
     ///   - runningExamples: decodes every example and compares it with what it expects.
     public static func compile(
-        _ sources: [GrammarSource], transforms registry: any TransformRegistry = StandardTransforms(), runningExamples: Bool = true
+        _ sources: [GrammarSource], transforms registry: any TransformRegistry = StandardTransforms(),
+        runningExamples: Bool = true
     ) -> GrammarSet {
         var compiler = Compiler(sources: sources, registry: registry)
         compiler.compile()
@@ -83,6 +84,8 @@ struct Compiler {
     var isTooLarge = false
     var grammar = ""
     var file = 0
+    /// Fields of the message at work, so that one that is used too early is told from one that does not exist.
+    var later: [String] = []
     /// Slots that a match of the layer clause at work fills in.
     var matched: [Int] = []
     /// What an exchange's expressions see, and its guard, by number.
@@ -149,7 +152,8 @@ struct Compiler {
                 let key = declaration.name.text
                 if let first = table[key] {
                     diagnostics.add(
-                        .duplicate, declaration.name.place, "\(key) is declared twice", see: ("declared here", first.declaration.name.place))
+                        .duplicate, declaration.name.place, "\(key) is declared twice",
+                        see: ("declared here", first.declaration.name.place))
                 } else {
                     table[key] = Symbol(declaration: declaration, grammar: name)
                 }
@@ -177,7 +181,9 @@ struct Compiler {
             let hint = nearest(name.text, known.map { Array($0.keys) } ?? []).map { "; did you mean '\($0)'?" } ?? ""
             diagnostics.add(
                 .unknownName, name.place,
-                known == nil ? "there is no grammar \(grammarName.text)" : "there is no \(what) \(name.text) in \(grammarName.text)\(hint)")
+                known == nil
+                    ? "there is no grammar \(grammarName.text)" : "there is no \(what) \(name.text) in \(grammarName.text)\(hint)"
+            )
             return nil
         }
         if let symbol = lookUp(name.text) { return symbol }
@@ -208,7 +214,9 @@ struct Compiler {
 
     mutating func emit(_ op: Opcode, a: Int = 0, b: Int = 0, c: Int = 0) {
         guard program.code.count < 250_000 else {
-            if !isTooLarge { diagnostics.add(.tooLarge, Place(file: file), "the grammar grows too large when its types are put in place") }
+            if !isTooLarge {
+                diagnostics.add(.tooLarge, Place(file: file), "the grammar grows too large when its types are put in place")
+            }
             isTooLarge = true
             return
         }
@@ -234,7 +242,9 @@ struct Compiler {
         return start
     }
 
-    mutating func node(_ name: String, _ kind: NodeKind, parent: Int, place: Place, flags: NodeFlags = [], label: String? = nil) -> Int {
+    mutating func node(_ name: String, _ kind: NodeKind, parent: Int, place: Place, flags: NodeFlags = [], label: String? = nil)
+        -> Int
+    {
         guard program.nodes.count < 60_000 else {
             if !isTooLarge { diagnostics.add(.tooLarge, place, "the grammar grows too large when its types are put in place") }
             isTooLarge = true
@@ -290,10 +300,12 @@ struct Compiler {
                     $0.mask & all != all && $0.mask & entry.mask == $0.mask && entry.value & $0.mask == $0.value
                 })
             {
-                diagnostics.add(.unreachable, entry.place, "every value here has a name already", see: ("named here", earlier.place))
+                diagnostics.add(
+                    .unreachable, entry.place, "every value here has a name already", see: ("named here", earlier.place))
             }
             if let first = names[entry.name.text] {
-                diagnostics.add(.duplicate, entry.name.place, "\(entry.name.text) is declared twice", see: ("declared here", first))
+                diagnostics.add(
+                    .duplicate, entry.name.place, "\(entry.name.text) is declared twice", see: ("declared here", first))
             }
             names[entry.name.text] = entry.name.place
             if isExact { values[entry.value] = entry.place }
@@ -303,7 +315,8 @@ struct Compiler {
                         .unknownName, text.place, "expected {low}, the part under '?', found {\(part.prefix { $0 != "}" })}")
                 }
             }
-            entries.append(.init(value: entry.value, mask: entry.mask & all, name: word(entry.name.text), text: entry.text?.text ?? ""))
+            entries.append(
+                .init(value: entry.value, mask: entry.mask & all, name: word(entry.name.text), text: entry.text?.text ?? ""))
         }
         symbols[grammar]?[syntax.name.text]?.number = program.enumerations.count
         program.enumerations.append(
@@ -320,10 +333,12 @@ struct Compiler {
         }
         if known.parameters.count != syntax.parameters.count {
             diagnostics.add(
-                .type, syntax.name.place, "expected \(known.parameters.count) parameters, as the plug-in has, found \(syntax.parameters.count)")
+                .type, syntax.name.place,
+                "expected \(known.parameters.count) parameters, as the plug-in has, found \(syntax.parameters.count)")
         }
         if (known.result == .key) != (syntax.result.text == "key") {
-            diagnostics.add(.type, syntax.result.place, "expected \(known.result == .key ? "key" : "bytes"), found '\(syntax.result.text)'")
+            diagnostics.add(
+                .type, syntax.result.place, "expected \(known.result == .key ? "key" : "bytes"), found '\(syntax.result.text)'")
         }
         for (parameter, kind) in zip(syntax.parameters, known.parameters) where kind == .key && parameter.type.text != "key" {
             diagnostics.add(.type, parameter.type.place, "expected key, found '\(parameter.type.text)'")

@@ -2,160 +2,8 @@
 
 import GrammarRuntime
 
-/// The names that an expression can see.
-struct Scope {
-    struct Variable {
-        var index: Int
-        var isNumber: Bool
-        var isTainted: Bool
-        var place: Place
-    }
-    /// Fields that need no prefix, the innermost shape first.
-    var shapes: [Shape] = []
-    /// `request`, `response` and what was opened.
-    var objects: [String: Shape] = [:]
-    var variables: [String: Variable] = [:]
-    /// Types that an exchange gives to fields, by slot.
-    var refinements: [Int: Shape] = [:]
-    var inStructure = false
-    var inGather = false
-    /// Fields of this message that come after the place at work.
-    var later: [String] = []
-}
-
-/// What an expression gives.
-struct ValueKind {
-    var isOctets = false
-    /// Bits of a number when they are known; 0 otherwise.
-    var bits = 0
-    var isTainted = false
-}
-
-enum Resolved {
-    case field(Field)
-    case shape(Shape)
-    case variable(Scope.Variable)
-    case constant(UInt64, bits: Int)
-}
-
+/// Code of expressions.
 extension Compiler {
-    // MARK: Names
-
-    func resolve(_ expression: Expression, _ scope: Scope) -> Resolved? {
-        switch expression {
-        case .name(let name):
-            if let variable = scope.variables[name.text] { return .variable(variable) }
-            if let shape = scope.objects[name.text] { return .shape(shape) }
-            for shape in scope.shapes { if let field = shape.find(name.text) { return .field(field) } }
-            return nil
-        case .member(let base, let name):
-            if case .name(let enumName) = base, resolve(base, scope) == nil, let symbol = lookUp(enumName.text),
-                case .enumeration(let it) = symbol.declaration, let entry = it.entries.first(where: { $0.name.text == name.text })
-            {
-                return .constant(entry.value, bits: it.bits)
-            }
-            switch resolve(base, scope) {
-            case .shape(let shape): return shape.find(name.text).map { .field($0) }
-            case .field(let field):
-                if let refined = scope.refinements[field.slot], let inner = refined.find(name.text) { return .field(inner) }
-                return field.shape?.find(name.text).map { .field($0) }
-            default: return nil
-            }
-        default: return nil
-        }
-    }
-
-    /// Says that a name is not known, with the nearest that is.
-    mutating func unknown(_ expression: Expression, _ scope: Scope) {
-        switch expression {
-        case .member(let base, let name):
-            if case .name(let enumName) = base, let symbol = lookUp(enumName.text), case .enumeration(let it) = symbol.declaration {
-                let hint = nearest(name.text, it.entries.map(\.name.text)).map { "; did you mean '\($0)'?" } ?? ""
-                diagnostics.add(
-                    .unknownName, name.place, "\(enumName.text) has no value \(name.text)\(hint)", see: ("declared here", it.name.place))
-                return
-            }
-            let names: [String]
-            switch resolve(base, scope) {
-            case .shape(let shape): names = shape.names()
-            case .field(let field): names = (scope.refinements[field.slot]?.names() ?? []) + (field.shape?.names() ?? [])
-            case .some: names = []
-            case nil:
-                unknown(base, scope)
-                return
-            }
-            let hint = nearest(name.text, names).map { "; did you mean '\($0)'?" } ?? ""
-            diagnostics.add(.unknownName, name.place, "there is no field \(name.text) here\(hint)")
-        case .name(let name):
-            if scope.later.contains(name.text) {
-                diagnostics.add(.size, name.place, "\(name.text) is read after this, so its value is not known yet")
-                return
-            }
-            var names = Array(scope.variables.keys) + Array(scope.objects.keys) + ["remaining", "peek"]
-            for shape in scope.shapes { names += shape.names() }
-            let hint = nearest(name.text, names.sorted()).map { "; did you mean '\($0)'?" } ?? ""
-            diagnostics.add(.unknownName, name.place, "nothing is called \(name.text) here\(hint)")
-        default: diagnostics.add(.type, expression.place, "expected a name")
-        }
-    }
-
-    // MARK: Kinds
-
-    func infer(_ expression: Expression, _ scope: Scope) -> ValueKind {
-        switch expression {
-        case .number, .not: return ValueKind()
-        case .octets: return ValueKind(isOctets: true)
-        case .name(let name) where name.text == "joined" && scope.inGather: return ValueKind(isOctets: true)
-        case .name, .member:
-            switch resolve(expression, scope) {
-            case .field(let field):
-                switch field.kind {
-                case .number(let bits): return ValueKind(bits: bits, isTainted: field.isSecret)
-                default: return ValueKind(isOctets: true, isTainted: field.isSecret)
-                }
-            case .variable(let variable): return ValueKind(isOctets: !variable.isNumber, isTainted: variable.isTainted)
-            case .constant(_, let bits): return ValueKind(bits: bits)
-            default: return ValueKind()
-            }
-        case .slice(let base, _, _, _): return ValueKind(isOctets: true, isTainted: infer(base, scope).isTainted)
-        case .span: return ValueKind(isOctets: true)
-        case .call(let name, let arguments, _):
-            switch name.text {
-            case "count", "has", "peek", "remaining", "number": return ValueKind()
-            case "raw", "before": return ValueKind(isOctets: true)
-            case "pad", "unpad": return ValueKind(isOctets: true, isTainted: arguments.first.map { infer($0, scope).isTainted } ?? false)
-            default:
-                guard let symbol = lookUp(name.text), case .transform(let it) = symbol.declaration else { return ValueKind(isOctets: true) }
-                return ValueKind(isOctets: true, isTainted: it.result.text == "key")
-            }
-        case .binary(let op, let left, let right, _):
-            let (a, b) = (infer(left, scope), infer(right, scope))
-            switch op {
-            case .add where a.isOctets || b.isOctets, .xor where a.isOctets || b.isOctets:
-                return ValueKind(isOctets: true, isTainted: a.isTainted || b.isTainted)
-            case .and, .or, .equal, .unequal, .less, .lessEqual, .greater, .greaterEqual: return ValueKind()
-            default: return ValueKind(isTainted: a.isTainted || b.isTainted)
-            }
-        }
-    }
-
-    /// A short text that is equal for equal expressions.
-    func describe(_ expression: Expression) -> String {
-        switch expression {
-        case .number(let value, _): return String(value)
-        case .octets(let octets, _): return octets.description
-        case .name(let name): return name.text
-        case .member(let base, let name): return describe(base) + "." + name.text
-        case .slice(let base, let start, let end, _): return "\(describe(base))[\(describe(start))..<\(describe(end))]"
-        case .call(let name, let arguments, _): return "\(name.text)(\(arguments.map(describe).joined(separator: ", ")))"
-        case .span(let first, let last, _): return "\(describe(first))...\(describe(last))"
-        case .not(let inner, _): return "not (\(describe(inner)))"
-        case .binary(let op, let left, let right, _): return "(\(describe(left)) \(op) \(describe(right)))"
-        }
-    }
-
-    // MARK: Code
-
     mutating func condition(_ expression: Expression, _ scope: Scope) {
         if infer(expression, scope).isOctets { diagnostics.add(.type, expression.place, "expected a condition, found bytes") }
         number(expression, scope)
@@ -280,7 +128,9 @@ extension Compiler {
         return nil
     }
 
-    private mutating func binary(_ op: Expression.Operator, _ left: Expression, _ right: Expression, _ whole: Expression, _ scope: Scope) {
+    private mutating func binary(
+        _ op: Expression.Operator, _ left: Expression, _ right: Expression, _ whole: Expression, _ scope: Scope
+    ) {
         switch op {
         case .and:
             condition(left, scope)
@@ -427,51 +277,5 @@ extension Compiler {
             }
             emit(.transform, b: symbol.number)
         }
-    }
-
-    // MARK: Texts
-
-    /// A text with its `{...}` parts compiled; a secret in one is a mistake.
-    mutating func template(_ text: Name, _ scope: Scope, words: [String] = []) -> Int {
-        var pieces: Template = []
-        var rest = text.text[...]
-        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
-            if open > rest.startIndex { pieces.append(.text(String(rest[..<open]))) }
-            let inside = String(rest[rest.index(after: open)..<close])
-            let offset = text.place.start + 1 + text.text[..<rest.index(after: open)].utf8.count
-            pieces.append(piece(inside, Place(file: text.place.file, start: offset, end: offset + inside.utf8.count), scope, words))
-            rest = rest[rest.index(after: close)...]
-        }
-        if !rest.isEmpty { pieces.append(.text(String(rest))) }
-        program.templates.append(pieces)
-        return program.templates.count - 1
-    }
-
-    private mutating func piece(_ text: String, _ place: Place, _ scope: Scope, _ words: [String]) -> TemplatePiece {
-        if words.contains(text) { return .word(text) }
-        var expression: Expression?
-        for part in text.split(separator: ".", omittingEmptySubsequences: false) {
-            let name = Name(text: String(part), place: place)
-            if let base = expression { expression = .member(base, name) } else { expression = .name(name) }
-        }
-        guard let expression else { return .text("") }
-        if case .member(let base, let last) = expression, last.text == "frame", case .variable(let variable)? = resolve(base, scope) {
-            return .exchange(variable: variable.index)
-        }
-        let kind = infer(expression, scope)
-        if kind.isTainted {
-            var see: (String, Place)?
-            if case .variable(let variable)? = resolve(expression, scope) { see = ("declared a key here", variable.place) }
-            if case .field(let field)? = resolve(expression, scope) { see = ("declared secret here", field.place) }
-            diagnostics.add(.keyInText, place, "the key or secret \(text) would be printed: texts may not hold it", see: see)
-            return .text("?")
-        }
-        var isOctets = kind.isOctets
-        let code = aside { compiler in
-            if isOctets { compiler.octets(expression, scope) } else { compiler.number(expression, scope) }
-            compiler.emit(.done)
-        }
-        if case .shape? = resolve(expression, scope) { isOctets = false }
-        return isOctets ? .octets(code: code) : .number(code: code)
     }
 }

@@ -22,12 +22,15 @@ extension Compiler {
             if case .number = assign.value { continue }
             guard let (inner, steps) = solve(assign.value) else {
                 diagnostics.add(
-                    .notEncodable, assign.value.place, "this cannot be turned round, so the message can be read and not written", severity: .warn)
+                    .notEncodable, assign.value.place, "this cannot be turned round, so the message can be read and not written",
+                    severity: .warn)
                 continue
             }
             guard case .field(let field)? = resolve(inner, scope) else { continue }
             let node = program.nodes[plain.node]
-            if program.nodes[Int(max(0, node.parent))].kind == .root, !node.flags.contains(.optional), !steps.isEmpty || field.slot != plain.slot {
+            if program.nodes[Int(max(0, node.parent))].kind == .root, !node.flags.contains(.optional),
+                !steps.isEmpty || field.slot != plain.slot
+            {
                 info.keeps.append(plain.slot)
             }
             var equation = Assignment(slot: field.slot, code: -1, source: plain.slot, condition: -1)
@@ -78,10 +81,13 @@ extension Compiler {
                 guard let (inner, steps) = solve(first) else { return nil }
                 return (inner, [.unpad(arguments.count > 1 ? arguments[1] : nil)] + steps)
             }
-            guard let symbol = lookUp(name.text), case .transform(let it) = symbol.declaration, let last = arguments.last else { return nil }
+            guard let symbol = lookUp(name.text), case .transform(let it) = symbol.declaration, let last = arguments.last else {
+                return nil
+            }
             guard let inverse = it.inverse else {
                 diagnostics.add(
-                    .notEncodable, name.place, "\(name.text) names no inverse, so what it gives can be read and not written", severity: .warn,
+                    .notEncodable, name.place, "\(name.text) names no inverse, so what it gives can be read and not written",
+                    severity: .warn,
                     see: ("declared here", it.name.place))
                 return nil
             }

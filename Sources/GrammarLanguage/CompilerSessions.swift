@@ -3,133 +3,6 @@
 import GrammarRuntime
 
 extension Compiler {
-    // MARK: Exchanges
-
-    mutating func exchange(_ syntax: ExchangeSyntax) {
-        guard let requestName = syntax.request else {
-            diagnostics.add(.syntax, syntax.name.place, "exchange \(syntax.name.text) has no request")
-            return
-        }
-        guard let request = entryRoot(requestName, "message") else { return }
-        let response = syntax.response.flatMap { entryRoot($0, "message") } ?? -1
-        var info = ExchangeInfo(
-            name: syntax.name.text, label: syntax.label?.text ?? "", grammar: grammar, request: request, response: response)
-        info.place = grammarPlace(syntax.name.place)
-        var scope = Scope(shapes: shapes[request].map { [$0] } ?? [])
-        scope.objects["request"] = shapes[request]
-        scope.objects["response"] = shapes[response]
-        for refinement in syntax.refinements {
-            if let made = refine(refinement, response, &scope) { info.refinements.append(made) }
-        }
-        symbols[grammar]?[syntax.name.text]?.number = program.exchanges.count
-        program.exchanges.append(info)
-        exchangeScopes.append((scope, syntax.condition))
-    }
-
-    private mutating func refine(_ syntax: RefineSyntax, _ response: Int, _ scope: inout Scope) -> ExchangeInfo.Refinement? {
-        guard case .field(let field)? = resolve(syntax.path, scope) else {
-            unknown(syntax.path, scope)
-            return nil
-        }
-        var root = syntax.path
-        while case .member(let base, _) = root { root = base }
-        guard case .name(let side) = root, side.text == "request" || side.text == "response" else {
-            diagnostics.add(.syntax, syntax.path.place, "expected request or response and a field")
-            return nil
-        }
-        var result = ExchangeInfo.Refinement(
-            ofRequest: side.text == "request", slot: field.slot, root: -1, enumeration: -1, condition: -1)
-        if case .named(let named, let name) = syntax.type, let symbol = named.map({ symbols[$0.text]?[name.text] }) ?? lookUp(name.text),
-            case .enumeration(let it) = symbol.declaration
-        {
-            result.enumeration = symbol.number
-            if case .number(let bits) = field.kind, bits != it.bits {
-                diagnostics.add(
-                    .type, name.place, "expected an enumeration of \(bits) bits, found \(it.bits)", see: ("declared here", it.name.place))
-            }
-        } else {
-            let name = rootName(syntax.type)
-            let number = self.root(
-                syntax.type, called: name ?? "_", parent: name == nil ? field.node : -1, unnamed: name == nil, place: syntax.path.place,
-                isEntry: false)
-            result.root = number
-            if let shape = shapes[number] {
-                // Several refinements of one field, under conditions: their fields are all to be seen.
-                if let earlier = scope.refinements[field.slot] { earlier.transparent.append(shape) } else { scope.refinements[field.slot] = shape }
-            }
-            if case .number = field.kind { diagnostics.add(.type, syntax.path.place, "expected a field of bytes, or an enumeration for it") }
-        }
-        if let condition = syntax.condition {
-            result.condition = aside { [scope] compiler in
-                compiler.condition(condition, scope)
-                compiler.emit(.done)
-            }
-        }
-        return result
-    }
-
-    /// Guards and the tables by which exchanges are found.
-    private mutating func dispatch() {
-        var byRoot: [Int: [Int]] = [:]
-        for number in program.exchanges.indices { byRoot[program.exchanges[number].request, default: []].append(number) }
-        let heights = heights()
-        for root in byRoot.keys.sorted() {
-            // A grammar that uses another knows more than it: its exchanges are tried first.
-            let numbers = (byRoot[root] ?? []).enumerated().sorted { left, right in
-                let (a, b) = (heights[program.exchanges[left.element].grammar] ?? 0, heights[program.exchanges[right.element].grammar] ?? 0)
-                return a != b ? a > b : left.offset < right.offset
-            }.map(\.element)
-            var counts: [Int: Int] = [:]
-            let keys = numbers.map { number in keyed(exchangeScopes[number].condition, exchangeScopes[number].scope) }
-            for key in keys { for (slot, _) in key { counts[slot, default: 0] += 1 } }
-            let best = counts.max { ($0.value, -$0.key) < ($1.value, -$1.key) }?.key ?? -1
-            var lists = [[Int]](repeating: [], count: best < 0 ? 1 : 256)
-            for (number, key) in zip(numbers, keys) {
-                let (scope, condition) = exchangeScopes[number]
-                let values = key.filter { $0.slot == best }
-                let isWhole = values.count == 1 && key.count == 1 && isSingle(condition)
-                if let condition, !isWhole {
-                    program.exchanges[number].condition = aside { compiler in
-                        compiler.condition(condition, scope)
-                        compiler.emit(.done)
-                    }
-                }
-                if let value = values.first?.value { lists[value].append(number) } else { for index in lists.indices { lists[index].append(number) } }
-            }
-            program.dispatches.append(Dispatch(root: root, slot: best, lists: lists))
-        }
-    }
-
-    /// How many grammars stand below each, at the longest.
-    private func heights() -> [String: Int] {
-        var result: [String: Int] = [:]
-        for _ in 0..<16 {
-            for (name, used) in uses { result[name] = min(16, (used.map { result[$0, default: 0] + 1 }.max() ?? 0)) }
-        }
-        return result
-    }
-
-    /// The parts `field == constant` of a guard that must all hold.
-    private func keyed(_ condition: Expression?, _ scope: Scope) -> [(slot: Int, value: Int)] {
-        guard let condition else { return [] }
-        switch condition {
-        case .binary(.and, let left, let right, _): return keyed(left, scope) + keyed(right, scope)
-        case .binary(.equal, let left, let right, _):
-            guard case .field(let field)? = resolve(left, scope), case .number(bits: 8) = field.kind else { return [] }
-            var value: UInt64?
-            if case .number(let number, _) = right { value = number }
-            if case .constant(let number, _)? = resolve(right, scope) { value = number }
-            guard let value, value < 256 else { return [] }
-            return [(field.slot, Int(value))]
-        default: return []
-        }
-    }
-
-    private func isSingle(_ condition: Expression?) -> Bool {
-        if case .binary(.equal, _, _, _)? = condition { return true }
-        return false
-    }
-
     // MARK: Layers and gathers
 
     mutating func declareLayer(_ syntax: LayerSyntax) {
@@ -150,7 +23,9 @@ extension Compiler {
         }
         let request = syntax.clauses.first(where: \.isRequest).flatMap { entryRoot($0.type, "message") }
         for clause in syntax.clauses {
-            guard let root = entryRoot(clause.type, "message"), let shape = shapes[root] else { continue }
+            guard let entry = entryRoot(clause.type, "message") else { continue }
+            let root = clause.isRequest ? entry : max(entry, program.roots[entry].twin)
+            guard let shape = shapes[root] else { continue }
             var scope = base
             scope.shapes = [shape]
             scope.objects[clause.isRequest ? "request" : "response"] = shape
@@ -171,16 +46,25 @@ extension Compiler {
             info.matched = matched
             info.yields = !effects.yields.isEmpty
             turnRound(&info, clause, effects, inner, shape)
-            if clause.isRequest { program.layers[number].requests.append(info) } else { program.layers[number].responses.append(info) }
+            if clause.isRequest {
+                program.layers[number].requests.append(info)
+            } else {
+                program.layers[number].responses.append(info)
+            }
         }
     }
 
     mutating func gather(_ syntax: GatherSyntax) {
-        guard let type = syntax.type, let part = syntax.part, let more = syntax.more, let result = syntax.result else {
-            diagnostics.add(.syntax, syntax.name.place, "gather \(syntax.name.text) needs request or response, part, more when and yield")
+        guard let type = syntax.type, let part = syntax.part, let more = syntax.more, syntax.result != nil || syntax.decode != nil
+        else {
+            diagnostics.add(
+                .syntax, syntax.name.place,
+                "gather \(syntax.name.text) needs request or response, part, more when, and yield or decode")
             return
         }
-        guard let root = entryRoot(type, "message"), let shape = shapes[root] else { return }
+        guard let entry = entryRoot(type, "message") else { return }
+        let root = syntax.isRequest ? entry : max(entry, program.roots[entry].twin)
+        guard let shape = shapes[root] else { return }
         var info = GatherInfo(name: syntax.name.text, grammar: grammar, ofRequest: syntax.isRequest, root: root)
         var scope = Scope(shapes: [shape])
         scope.inGather = true
@@ -196,8 +80,15 @@ extension Compiler {
         }
         info.more = code(&self, more)
         if let next = syntax.next { info.next = code(&self, next) }
-        guard let number = yield(result, scope) else { return }
-        info.yield = number
+        if let condition = syntax.condition { info.condition = code(&self, condition) }
+        if let decode = syntax.decode {
+            guard let inner = entryRoot(decode, "message") else { return }
+            info.decode = syntax.isRequest ? inner : max(inner, program.roots[inner].twin)
+        } else if let result = syntax.result, let number = yield(result, scope) {
+            info.yield = number
+        } else {
+            return
+        }
         program.gathers.append(info)
     }
 
@@ -209,21 +100,35 @@ extension Compiler {
         for variable in syntax.variables {
             let isNumber = variable.type.text == "int"
             if !["key", "bytes", "counter", "int", "id"].contains(variable.type.text) {
-                diagnostics.add(.type, variable.type.place, "expected key, bytes, counter, int or id, found '\(variable.type.text)'")
+                diagnostics.add(
+                    .type, variable.type.place, "expected key, bytes, counter, int or id, found '\(variable.type.text)'")
             }
             if let first = scope.variables[variable.name.text] {
-                diagnostics.add(.duplicate, variable.name.place, "\(variable.name.text) is declared twice", see: ("declared here", first.place))
+                diagnostics.add(
+                    .duplicate, variable.name.place, "\(variable.name.text) is declared twice",
+                    see: ("declared here", first.place))
             }
             // What is given is a secret, whatever its type is called.
             let isTainted = variable.type.text == "key" || variable.isGiven
             let index = self.variable(variable.name, isGiven: variable.isGiven, isTainted: isTainted)
             info.variables.append(index)
-            scope.variables[variable.name.text] = .init(index: index, isNumber: isNumber, isTainted: isTainted, place: variable.name.place)
+            scope.variables[variable.name.text] = .init(
+                index: index, isNumber: isNumber, isTainted: isTainted, place: variable.name.place)
+        }
+        for carried in syntax.carried where scope.variables[carried.name.text] == nil {
+            let index =
+                program.eventVariables[carried.name.text]
+                ?? variable(carried.name, isGiven: false, isTainted: carried.type.text == "key")
+            program.eventVariables[carried.name.text] = index
+            scope.variables[carried.name.text] = .init(
+                index: index, isNumber: carried.type.text == "int", isTainted: carried.type.text == "key",
+                place: carried.name.place)
         }
         var places: [String: Place] = [:]
         for state in syntax.states {
             if let first = places[state.name.text] {
-                diagnostics.add(.duplicate, state.name.place, "\(state.name.text) is declared twice", see: ("declared here", first))
+                diagnostics.add(
+                    .duplicate, state.name.place, "\(state.name.text) is declared twice", see: ("declared here", first))
                 continue
             }
             places[state.name.text] = state.name.place
@@ -242,7 +147,9 @@ extension Compiler {
         for block in syntax.blocks {
             for name in (block.states ?? []) + block.except where places[name.text] == nil { unknownState(name, info.states) }
             let states = info.states.indices.filter { index in
-                block.states.map { list in list.contains { $0.text == info.states[index] } } ?? !block.except.contains { $0.text == info.states[index] }
+                block.states.map { list in list.contains { $0.text == info.states[index] } } ?? !block.except.contains {
+                    $0.text == info.states[index]
+                }
             }
             for transition in block.transitions {
                 guard let made = self.transition(transition, info, scope) else { continue }
@@ -266,7 +173,8 @@ extension Compiler {
         diagnostics.add(.unknownName, name.place, "there is no state \(name.text)\(hint)")
     }
 
-    private mutating func transition(_ syntax: TransitionSyntax, _ session: SessionInfo, _ base: Scope) -> SessionInfo.Transition? {
+    private mutating func transition(_ syntax: TransitionSyntax, _ session: SessionInfo, _ base: Scope) -> SessionInfo.Transition?
+    {
         var scope = base
         var events: [SessionInfo.Event] = []
         for event in syntax.events {
@@ -316,7 +224,9 @@ extension Compiler {
     private mutating func shadows(_ list: [(TransitionSyntax, SessionInfo.Transition)], _ state: String) {
         for (index, (syntax, made)) in list.enumerated() {
             let earlier = list[..<index].first { _, first in
-                first.condition < 0 && (first.outcome == .any || first.outcome == made.outcome || (first.outcome == .error && isError(made.outcome)))
+                first.condition < 0
+                    && (first.outcome == .any || first.outcome == made.outcome
+                        || (first.outcome == .error && isError(made.outcome)))
                     && made.events.allSatisfy { first.events.contains($0) || first.events.contains(.any) }
             }
             if let earlier {
@@ -331,14 +241,6 @@ extension Compiler {
         switch outcome {
         case .error, .errorNamed: true
         default: false
-        }
-    }
-
-    mutating func finish() {
-        dispatch()
-        for info in program.exchanges where !exampled.contains("\(info.grammar).\(info.name)") {
-            guard let symbol = symbols[info.grammar]?[info.name] else { continue }
-            diagnostics.add(.noExample, symbol.declaration.name.place, "exchange \(info.name) has no example", severity: .warn)
         }
     }
 }

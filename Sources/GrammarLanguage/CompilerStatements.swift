@@ -28,14 +28,16 @@ extension Compiler {
             let kind = infer(value, scope)
             store(value, scope, kind.isOctets)
             let index = variable(name, isGiven: false, isTainted: kind.isTainted)
-            scope.variables[name.text] = .init(index: index, isNumber: !kind.isOctets, isTainted: kind.isTainted, place: name.place)
+            scope.variables[name.text] = .init(
+                index: index, isNumber: !kind.isOctets, isTainted: kind.isTainted, place: name.place)
             emit(.set, a: kind.isOctets ? 0 : 1, b: index)
         case .assign(let name, let value):
             guard let variable = scope.variables[name.text] else { return unknown(.name(name), scope) }
             let kind = infer(value, scope)
             if kind.isTainted, !variable.isTainted {
                 diagnostics.add(
-                    .type, value.place, "expected a value that may be shown, found a key", see: ("\(name.text) is declared here", variable.place))
+                    .type, value.place, "expected a value that may be shown, found a key",
+                    see: ("\(name.text) is declared here", variable.place))
             }
             if kind.isOctets == variable.isNumber, !variable.isNumber {
                 octets(value, scope)
@@ -48,6 +50,17 @@ extension Compiler {
             guard let variable = scope.variables[name.text] else { return unknown(.name(name), scope) }
             emit(.bump, b: variable.index, c: distance)
         case .note(let severity, let text): remark(severity, text, scope)
+        case .decode(let command, let response, let name, let place):
+            octets(command, scope)
+            octets(response, scope)
+            guard let request = entries["\(name.text).Command"], let answer = entries["\(name.text).Response"] else {
+                let hint = nearest(name.text, symbols.keys.sorted()).map { "; did you mean '\($0)'?" } ?? ""
+                diagnostics.add(
+                    .unknownName, name.place.end > 0 ? name.place : place, "\(name.text) has no Command and Response\(hint)")
+                return
+            }
+            program.decodes.append(DecodeInfo(request: request, response: max(answer, program.roots[answer].twin)))
+            emit(.decode, b: program.decodes.count - 1)
         case .open(let source, let transform, let name, let type): open(source, transform, name, type, &scope, &effects)
         case .start(let named, let name, let arguments, let place):
             guard let symbol = find(named, name, "layer") else { return }
@@ -83,12 +96,14 @@ extension Compiler {
     }
 
     mutating func variable(_ name: Name, isGiven: Bool, isTainted: Bool) -> Int {
-        program.variables.append(VariableInfo(name: word(name.text), grammar: word(grammar), isGiven: isGiven, isTainted: isTainted))
+        program.variables.append(
+            VariableInfo(name: word(name.text), grammar: word(grammar), isGiven: isGiven, isTainted: isTainted))
         return program.variables.count - 1
     }
 
     private mutating func open(
-        _ source: Expression, _ transform: Expression?, _ name: Name, _ type: TypeSyntax, _ scope: inout Scope, _ effects: inout Effects
+        _ source: Expression, _ transform: Expression?, _ name: Name, _ type: TypeSyntax, _ scope: inout Scope,
+        _ effects: inout Effects
     ) {
         let root = root(type, called: "\(grammar).\(name.text)", parent: -1, unnamed: false, place: name.place, isEntry: false)
         var base = source
@@ -137,7 +152,9 @@ extension Compiler {
             if case .field(let source)? = resolve(assign.value, scope), program.nodes[source.node].kind != .bit {
                 result.source = source.slot
             } else {
-                if case .field(let source)? = innermost(assign.value).flatMap({ resolve($0, scope) }) { result.source = source.slot }
+                if case .field(let source)? = innermost(assign.value).flatMap({ resolve($0, scope) }) {
+                    result.source = source.slot
+                }
                 result.code = aside { compiler in
                     let width = max(1, field.size)
                     compiler.octets(assign.value, scope, width: compiler.infer(assign.value, scope).isOctets ? 0 : width)
@@ -223,8 +240,11 @@ extension Compiler {
             let kind = infer(other, scope)
             switch field.kind {
             case .octets where kind.isOctets: return (field, other)
-            case .number where !kind.isOctets && field.size > 0 && !isConstant(other, scope) && program.nodes[field.node].kind != .bit: return (field, other)
-            case .number(let bits) where kind.isOctets && bits % 8 == 0 && field.size > 0 && program.nodes[field.node].kind != .bit:
+            case .number
+            where !kind.isOctets && field.size > 0 && !isConstant(other, scope) && program.nodes[field.node].kind != .bit:
+                return (field, other)
+            case .number(let bits)
+            where kind.isOctets && bits % 8 == 0 && field.size > 0 && program.nodes[field.node].kind != .bit:
                 return (field, other)
             default: continue
             }

@@ -16,7 +16,8 @@ extension Compiler {
         }
         let name = declaration.name
         let number = root(
-            .named(grammar: nil, name), called: "\(grammar).\(lowerFirst(name.text))", parent: -1, unnamed: false, place: name.place,
+            .named(grammar: nil, name), called: "\(grammar).\(lowerFirst(name.text))", parent: -1, unnamed: false,
+            place: name.place,
             isEntry: true)
         program.roots[number].name = "\(grammar).\(name.text)"
         entries["\(grammar).\(name.text)"] = number
@@ -29,7 +30,9 @@ extension Compiler {
 
     func lowerFirst(_ text: String) -> String {
         // An abbreviation stays as it is written: ATR, but command for Command.
-        if text.count > 1, text.prefix(2).allSatisfy(\.isUppercase) { return text.allSatisfy(\.isUppercase) ? text.lowercased() : text }
+        if text.count > 1, text.prefix(2).allSatisfy(\.isUppercase) {
+            return text.allSatisfy(\.isUppercase) ? text.lowercased() : text
+        }
         return text.prefix(1).lowercased() + text.dropFirst()
     }
 
@@ -66,7 +69,7 @@ extension Compiler {
     // MARK: What stands inside a composite
 
     /// The fields of `type`, directly under `parent`.
-    private mutating func content(_ type: TypeSyntax, _ parent: Int, _ shape: Shape, isRoot: Bool) -> Extent {
+    mutating func content(_ type: TypeSyntax, _ parent: Int, _ shape: Shape, isRoot: Bool) -> Extent {
         switch type {
         case .inline(let list, _): return items(list, parent, shape)
         case .tags(let entries, _):
@@ -93,7 +96,7 @@ extension Compiler {
             case .choice(let choice):
                 guard enter(symbol.grammar + "." + name.text, name.place) else { return .bounded }
                 defer { stack.removeLast() }
-                if isRoot { program.nodes[parent].kind = .choice }
+                if isRoot || program.nodes[parent].kind == .composite { program.nodes[parent].kind = .choice }
                 return self.choice(choice, parent, shape)
             case .enumeration: break
             default:
@@ -128,18 +131,24 @@ extension Compiler {
     private mutating func items(_ list: [ItemSyntax], _ parent: Int, _ shape: Shape) -> Extent {
         var open: Name?
         var derived: [(FieldSyntax, Int)] = []
-        let scope = Scope(shapes: [shape], inStructure: true, later: list.compactMap { if case .field(let it) = $0 { it.name.text } else { nil } })
+        let outer = later
+        later = list.compactMap { if case .field(let it) = $0 { it.name.text } else { nil } }
+        defer { later = outer }
+        let scope = Scope(shapes: [shape], inStructure: true, later: later)
         for item in list {
             guard !isTooLarge else { return .bounded }
             switch item {
             case .check(let syntax): check(syntax, scope)
             case .field(let syntax):
                 if let first = shape.fields[syntax.name.text], syntax.name.text != "_", !isAlternative(shape) {
-                    diagnostics.add(.duplicate, syntax.name.place, "\(syntax.name.text) is declared twice", see: ("declared here", first.place))
+                    diagnostics.add(
+                        .duplicate, syntax.name.place, "\(syntax.name.text) is declared twice",
+                        see: ("declared here", first.place))
                 }
                 if let open {
                     diagnostics.add(
-                        .size, syntax.name.place, "\(open.text) takes all that is left, so \(syntax.name.text) can never have a byte",
+                        .size, syntax.name.place,
+                        "\(open.text) takes all that is left, so \(syntax.name.text) can never have a byte",
                         see: ("give this one a size, like bytes(remaining - 2)", open.place))
                 }
                 var skip: Int?
@@ -192,8 +201,10 @@ extension Compiler {
         var flags: NodeFlags = []
         if syntax.isNonce { flags.insert(.nonce) }
         if syntax.isSecret { flags.insert(.secret) }
-        let scope = Scope(shapes: [shape], inStructure: true)
-        func make(_ compiler: inout Compiler, _ kind: NodeKind, _ fieldKind: Field.Kind, size: Int = 0, inner: Shape? = nil) -> Int {
+        let scope = Scope(shapes: [shape], inStructure: true, later: later)
+        func make(_ compiler: inout Compiler, _ kind: NodeKind, _ fieldKind: Field.Kind, size: Int = 0, inner: Shape? = nil)
+            -> Int
+        {
             let node = compiler.node(
                 syntax.name.text, kind, parent: parent, place: syntax.name.place, flags: flags, label: syntax.label?.text)
             compiler.program.nodes[node].size = UInt16(truncatingIfNeeded: size)
@@ -215,7 +226,9 @@ extension Compiler {
             let node = make(&self, .bits, .number(bits: width), size: width / 8, inner: inner === shape ? nil : inner)
             if width % 8 != 0 || width == 0 || width > 64 || bits.reduce(0, { $0 + $1.width }) != width {
                 diagnostics.add(
-                    .size, place, "expected bit fields of \(width) bits in all, whole bytes and at most 64, found \(bits.reduce(0) { $0 + $1.width })")
+                    .size, place,
+                    "expected bit fields of \(width) bits in all, whole bytes and at most 64, found \(bits.reduce(0) { $0 + $1.width })"
+                )
             }
             emit(.bits, a: width / 8, b: node)
             for bit in bits { self.bit(bit, node, inner) }
@@ -263,7 +276,8 @@ extension Compiler {
     }
 
     private mutating func composite(
-        _ syntax: FieldSyntax, _ kind: NodeKind, _ shape: Shape, _ make: (inout Compiler, NodeKind, Field.Kind, Int, Shape?) -> Int
+        _ syntax: FieldSyntax, _ kind: NodeKind, _ shape: Shape,
+        _ make: (inout Compiler, NodeKind, Field.Kind, Int, Shape?) -> Int
     ) -> Extent {
         let inner = syntax.name.text == "_" ? shape : Shape()
         let node = make(&self, kind, .composite, 0, inner === shape ? nil : inner)
@@ -314,7 +328,9 @@ extension Compiler {
             if case .enumeration(let it) = symbol.declaration, it.bits == syntax.width {
                 program.nodes[node].enumeration = Int32(truncatingIfNeeded: symbol.number)
             } else {
-                diagnostics.add(.type, type.place, "expected an enumeration of bits(\(syntax.width))", see: ("declared here", symbol.declaration.name.place))
+                diagnostics.add(
+                    .type, type.place, "expected an enumeration of bits(\(syntax.width))",
+                    see: ("declared here", symbol.declaration.name.place))
             }
         }
         emit(.bit, a: syntax.width, b: node)
@@ -328,124 +344,5 @@ extension Compiler {
         if shared == nil, name.text != "_" { shape.order.append(name.text) }
         shape.fields[name.text] = Field(
             slot: slot, node: node, kind: kind, isSecret: isSecret, size: size, shape: inner ?? shared?.shape, place: name.place)
-    }
-
-    // MARK: Choices and tags
-
-    private mutating func choice(_ syntax: ChoiceSyntax, _ parent: Int, _ shape: Shape) -> Extent {
-        let number = program.choices.count
-        program.choices.append(Choice())
-        emit(.choose, b: number)
-        var alternatives: [Choice.Alternative] = []
-        var ends: [Int] = []
-        var extent = Extent.bounded
-        var seen: [(text: String, place: Place)] = []
-        for alternative in syntax.alternatives {
-            var next: [Int]?
-            if let condition = alternative.condition {
-                let text = describe(condition)
-                if let first = seen.first(where: { $0.text == text }) {
-                    diagnostics.add(
-                        .unreachable, condition.place, "alternative \(alternative.name.text) is never reached: an earlier one has the same condition",
-                        see: ("taken here", first.place))
-                }
-                seen.append((text, condition.place))
-                next = branch(condition, Scope(shapes: [shape], inStructure: true))
-            } else if alternative.name.place != syntax.alternatives.last?.name.place, let last = syntax.alternatives.last {
-                diagnostics.add(
-                    .unreachable, last.name.place, "alternative \(last.name.text) is never reached",
-                    see: ("'otherwise' takes everything here", alternative.name.place))
-            }
-            let start = program.code.count
-            let node = node(alternative.name.text, .alternative, parent: parent, place: alternative.name.place, flags: .unnamed)
-            emit(.alternative, b: node)
-            if let remark = alternative.remark { self.remark(remark.severity, remark.text, Scope(shapes: [shape], inStructure: true)) }
-            let firstNode = program.nodes.count
-            let outer = shape.fields["\u{0}"]
-            shape.fields["\u{0}"] = Field(slot: 0, node: 0, kind: .composite, place: alternative.name.place)
-            if content(alternative.type, parent, shape, isRoot: false) == .open { extent = .open }
-            shape.fields["\u{0}"] = outer
-            let fields = Array(firstNode..<program.nodes.count)
-            let slots = fields.map { Int(program.nodes[$0].slot) }.filter { $0 >= 0 }
-            let required = fields.filter { index in
-                let it = program.nodes[index]
-                return it.slot >= 0 && !it.flags.contains(.derived) && !it.flags.contains(.optional) && it.kind != .bits && it.kind != .composite
-                    && it.kind != .choice && Int(it.parent) == parent
-            }.map { Int(program.nodes[$0].slot) }
-            alternatives.append(.init(node: node, code: start, slots: slots, required: required, fields: fields))
-            if let next {
-                ends.append(hole(.jump))
-                for hole in next { land(hole) }
-            }
-        }
-        for end in ends { land(end) }
-        program.choices[number].alternatives = alternatives
-        return extent
-    }
-
-    private mutating func tagTable(_ syntax: [TagSyntax], _ dialect: Dialect, _ parent: Int, _ shape: Shape, name: String?) {
-        let number = program.tagTables.count
-        program.tagTables.append(TagTable(dialect: dialect, entries: []))
-        guard stack.count < 32 else { return }
-        stack.append((name ?? "", number, shape))
-        defer { stack.removeLast() }
-        var entries: [TagTable.Entry] = []
-        var seen: [UInt32: Place] = [:]
-        let jump = hole(.jump)
-        for entry in syntax {
-            guard !isTooLarge else { break }
-            if let first = seen[entry.tag] {
-                diagnostics.add(.duplicate, entry.place, "this tag has a name already", see: ("named here", first))
-            }
-            seen[entry.tag] = entry.place
-            if !isWellFormed(entry.tag, dialect) {
-                diagnostics.add(.size, entry.place, "expected a tag that \(dialect) can encode, found \(String(entry.tag, radix: 16, uppercase: true))")
-            }
-            var flags: NodeFlags = .optional
-            if entry.isNonce { flags.insert(.nonce) }
-            if entry.isSecret { flags.insert(.secret) }
-            let node = node(entry.name.text, .tag, parent: parent, place: entry.name.place, flags: flags, label: entry.label?.text)
-            let inner = Shape()
-            var kind = Field.Kind.octets
-            var code = -1
-            // The slot comes before those inside, so that fields of one instance stand together.
-            let slot = slot(for: node)
-            if let type = entry.type {
-                code = program.code.count
-                _ = content(type, node, inner, isRoot: false)
-                emit(.endTag)
-                if let value = inner.fields["_"] {
-                    kind = value.kind
-                    program.nodes[node].size = program.nodes[value.node].size
-                    program.nodes[value.node].flags.formUnion(flags.subtracting(.optional))
-                } else {
-                    kind = .composite
-                }
-            }
-            entries.append(.init(tag: entry.tag, node: node, code: code))
-            let size = Int(program.nodes[node].size)
-            if let first = shape.fields[entry.name.text] {
-                diagnostics.add(.duplicate, entry.name.place, "\(entry.name.text) is declared twice", see: ("declared here", first.place))
-            }
-            shape.fields[entry.name.text] = Field(
-                slot: slot, node: node, kind: kind, isSecret: entry.isSecret, size: size, shape: inner, place: entry.name.place)
-            shape.order.append(entry.name.text)
-        }
-        land(jump)
-        program.tagTables[number].entries = entries
-        emit(.tlv, b: number)
-    }
-
-    private func isWellFormed(_ tag: UInt32, _ dialect: Dialect) -> Bool {
-        switch dialect {
-        case .compact: return tag < 16
-        case .simple: return tag > 0 && tag < 0xFF
-        case .ber:
-            var octets: [UInt8] = []
-            for shift in stride(from: UInt32(24), through: 0, by: -8) where tag >> shift != 0 { octets.append(UInt8(truncatingIfNeeded: tag >> shift)) }
-            guard let first = octets.first, let last = octets.last else { return false }
-            if first & 0x1F != 0x1F { return octets.count == 1 }
-            return octets.count > 1 && last & 0x80 == 0 && octets.dropFirst().dropLast().allSatisfy { $0 & 0x80 != 0 }
-        }
     }
 }

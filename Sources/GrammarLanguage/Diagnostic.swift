@@ -49,7 +49,8 @@ struct Place: Sendable, Equatable {
 /// One mistake, or one doubtful point, in a grammar. Equality is on the code.
 public struct GrammarDiagnostic: Error, Sendable, Equatable {
     public enum Code: String, Sendable {
-        case syntax, unclosedString, noOtherwise, unknownName, duplicate, unreachable, size, type, keyInText, notEncodable, unusedState
+        case syntax, unclosedString, noOtherwise, unknownName, duplicate, unreachable, size, type, keyInText, notEncodable,
+            unusedState
         case shadowed, noExample, example, tooLarge, uncited
     }
 
@@ -108,6 +109,10 @@ struct Diagnostics {
         if let see, sources.indices.contains(see.place.file) {
             let (line, column) = sources[see.place.file].position(see.place.start)
             related.append(.init(message: see.message, file: sources[see.place.file].name, line: line, column: column))
+        }
+        // A type that is used in many places is wrong once.
+        if list.contains(where: { $0.line == line && $0.column == column && $0.file == source.name && $0.message == message }) {
+            return
         }
         let text = source.line(line)
         list.append(

@@ -21,14 +21,16 @@ extension Compiler {
             exampled.insert("\(symbol.grammar).\(syntax.subject.text)")
         default:
             guard let root = entries["\(symbol.grammar).\(syntax.subject.text)"] else {
-                diagnostics.add(.type, syntax.subject.place, "expected an exchange or a message, found the \(symbol.declaration.kind)")
+                diagnostics.add(
+                    .type, syntax.subject.place, "expected an exchange or a message, found the \(symbol.declaration.kind)")
                 return
             }
             info.root = root
         }
         for expectation in syntax.expectations {
             switch expectation {
-            case .field(let path, let octets): info.expectations.append((.field(path: path.text, octets: octets), grammarPlace(path.place)))
+            case .field(let path, let octets):
+                info.expectations.append((.field(path: path.text, octets: octets), grammarPlace(path.place)))
             case .code(let name, let count):
                 guard let code = AnnotationCode(rawValue: name.text) else {
                     let hint = nearest(name.text, AnnotationCode.allCases.map(\.rawValue)).map { "; did you mean '\($0)'?" } ?? ""
@@ -44,7 +46,9 @@ extension Compiler {
 
     mutating func runExamples() {
         for (index, info) in program.examples.enumerated() {
-            for problem in program.run(info, registry) { diagnostics.add(.example, examples[index].syntax.subject.place, problem) }
+            for problem in program.run(info, registry) {
+                diagnostics.add(.example, examples[index].syntax.subject.place, problem)
+            }
         }
     }
 }
@@ -76,7 +80,9 @@ extension Program {
                     problems.append("frame \(number + 1) says: \(annotation.code.rawValue): \(decoder.text(of: annotation))")
                 }
             }
-            for span in outcome.spans where !decoder.isComposite(span) { found[decoder.path(of: span), default: []].append(decoder.octets(of: span)) }
+            for span in outcome.spans where !decoder.isComposite(span) {
+                found[decoder.path(of: span), default: []].append(decoder.octets(of: span))
+            }
             if let root = outcome.spans.first, let draft = decoder.draft(of: root), decoder.encode(draft) != frame.octets {
                 problems.append("frame \(number + 1) is not written again as it was read")
             }

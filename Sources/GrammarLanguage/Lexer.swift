@@ -8,6 +8,8 @@ struct Token: Sendable, Equatable {
     var place: Place
     /// Whether it is the first on its line, and how many lines lie before it.
     var linesBefore: Int
+    /// A text without its closing quote.
+    var isUnclosed = false
 }
 
 /// Cuts a text into tokens. Everything that is not blank is in one of them.
@@ -19,7 +21,8 @@ struct Lexer {
 
     /// Longest first.
     private static let symbols = [
-        "...", "..<", "->", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "{", "}", "(", ")", "[", "]", ":", ",", ".", "=", "<", ">", "+",
+        "...", "..<", "->", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "{", "}", "(", ")", "[", "]", ":", ",", ".", "=", "<",
+        ">", "+",
         "-", "*", "&", "|", "^", "?",
     ].map { Array($0.utf8) }
 
@@ -40,7 +43,9 @@ struct Lexer {
 
     private mutating func next(_ diagnostics: inout Diagnostics) -> Token? {
         let octets = source.octets
-        while index < octets.count, octets[index] == 0x20 || octets[index] == 0x09 || octets[index] == 0x0A || octets[index] == 0x0D {
+        while index < octets.count,
+            octets[index] == 0x20 || octets[index] == 0x09 || octets[index] == 0x0A || octets[index] == 0x0D
+        {
             if octets[index] == 0x0A { lines += 1 }
             index += 1
         }
@@ -79,10 +84,12 @@ struct Lexer {
             index += 1
         } else {
             diagnostics.add(
-                .unclosedString, Place(file: file, start: start, end: index), "expected '\"' at the end of this text, found the end of the line")
+                .unclosedString, Place(file: file, start: start, end: index),
+                "expected '\"' at the end of this text, found the end of the line")
         }
         var token = token(.string, start)
         token.text = content
+        token.isUnclosed = !isClosed
         return token
     }
 

@@ -99,7 +99,9 @@ struct Parser {
             place = tokens[index - 1].place
             place.start = place.end
         }
-        let found = current.kind == .end ? "the end of the file" : current.kind == .string ? "the text \"\(current.text)\"" : "'\(current.text)'"
+        let found =
+            current.kind == .end
+            ? "the end of the file" : current.kind == .string ? "the text \"\(current.text)\"" : "'\(current.text)'"
         diagnostics.add(.syntax, place, "expected \(what), found \(found)\(hint)")
         return ParseStop()
     }
@@ -162,7 +164,11 @@ struct Parser {
         defer { depth -= 1 }
         guard depth < 64 else { throw expected("less nesting") }
         while !at("}") {
-            if current.kind == .end || startsDeclaration { throw expected("'}'") }
+            if current.kind == .end || startsDeclaration {
+                // A text that is not closed took the brace with it.
+                if index > 0, tokens[index - 1].isUnclosed { return }
+                throw expected("'}'")
+            }
             let before = index
             do { try item(&self) } catch {
                 if index == before, !at("}") { advance() }
@@ -176,7 +182,8 @@ struct Parser {
     private var startsDeclaration: Bool {
         current.kind == .name && current.linesBefore > 0 && Self.keywords.contains(current.text) && peek(1).kind == .name
             && (peek(2).text == "{" || peek(2).text == ":" || peek(2).text == "(")
-            && !(depth > 0 && (current.text == "tlv" || current.text == "message" || current.text == "enum" || current.text == "choose"))
+            && !(depth > 0
+                && (current.text == "tlv" || current.text == "message" || current.text == "enum" || current.text == "choose"))
     }
 
     /// On to the next line of this block, over whole inner blocks.

@@ -123,7 +123,8 @@ extension Parser {
             let argument = try expression()
             if accept("...") {
                 let end = try expression()
-                arguments.append(.span(argument, end, Place(file: token.place.file, start: argument.place.start, end: end.place.end)))
+                arguments.append(
+                    .span(argument, end, Place(file: token.place.file, start: argument.place.start, end: end.place.end)))
             } else {
                 arguments.append(argument)
             }
@@ -148,7 +149,8 @@ extension Parser {
                 let who = try name("program, card, reader, outside or trace")
                 result.blame = Blame(rawValue: who.text)
                 if result.blame == nil {
-                    diagnostics.add(.unknownName, who.place, "expected program, card, reader, outside or trace, found '\(who.text)'")
+                    diagnostics.add(
+                        .unknownName, who.place, "expected program, card, reader, outside or trace, found '\(who.text)'")
                 }
             } else if at("see"), peek(1).kind == .name {
                 advance()

@@ -31,6 +31,11 @@ extension Parser {
             if parser.at("request") || parser.at("response") {
                 result.isRequest = parser.advance().text == "request"
                 result.type = try parser.qualified("the name of a message")
+                if parser.accept("when") { result.condition = try parser.expression() }
+            } else if parser.accept("decode") {
+                try parser.require("joined")
+                try parser.require("as")
+                result.decode = try parser.qualified("the name of a message")
             } else if parser.accept("part") {
                 result.part = try parser.expression()
             } else if parser.accept("more") {
@@ -40,7 +45,9 @@ extension Parser {
                 try parser.require("when")
                 result.next = try parser.expression()
             } else {
-                guard parser.at("yield") else { throw parser.expected("'request', 'response', 'part', 'more', 'next' or 'yield'") }
+                guard parser.at("yield") else {
+                    throw parser.expected("'request', 'response', 'part', 'more', 'next', 'yield' or 'decode'")
+                }
                 result.result = try parser.yield()
             }
         }
@@ -53,7 +60,12 @@ extension Parser {
         while !at(")") {
             let isGiven = at("given") && peek(1).kind == .name
             if isGiven { advance() }
-            let name = try name("a parameter")
+            var name = try name("a parameter")
+            if accept(".") {
+                let field = try self.name("a parameter")
+                name.text += "." + field.text
+                name.place.end = field.place.end
+            }
             try require(":")
             list.append(ParameterSyntax(name: name, type: try self.name("key, bytes, counter, u8 or u32"), isGiven: isGiven))
             if !accept(",") { break }
@@ -69,7 +81,9 @@ extension Parser {
         try block { parser throws(ParseStop) in
             let place = parser.current.place
             guard parser.at("request") || parser.at("response") else {
-                guard Self.keywords.contains(parser.current.text) else { throw parser.expected("'request', 'response' or a declaration") }
+                guard Self.keywords.contains(parser.current.text) else {
+                    throw parser.expected("'request', 'response' or a declaration")
+                }
                 try parser.declaration(&hoisted)
                 return
             }
@@ -109,7 +123,10 @@ extension Parser {
                     result.variables.append(VariableSyntax(name: name, type: type, size: size, isGiven: isGiven))
                 } while parser.accept(",")
             } else if parser.accept("event") {
-                repeat { result.events.append(try parser.name("an event")) } while parser.accept(",")
+                repeat {
+                    result.events.append(try parser.name("an event"))
+                    if parser.at("(") { result.carried += try parser.parameters() }
+                } while parser.accept(",")
             } else if parser.accept("state") {
                 let name = try parser.name("a state")
                 let isInitial = parser.accept("initial")
@@ -161,7 +178,8 @@ extension Parser {
             let condition = parser.accept("when") ? try parser.expression() : nil
             try parser.require("->")
             var result = TransitionSyntax(
-                events: events, outcome: outcome, condition: condition, target: try parser.name("a state, or 'stay'"), place: place)
+                events: events, outcome: outcome, condition: condition, target: try parser.name("a state, or 'stay'"),
+                place: place)
             if parser.accept("contested") { result.contested = try parser.string("a text in quotes") }
             if parser.at("{") { result.statements = try parser.statements() }
             list.append(result)
@@ -194,6 +212,13 @@ extension Parser {
                 try require(":")
                 return .open(source, transform: transform, name, try type())
             }
+            if accept("decode") {
+                let command = try expression()
+                try require(",")
+                let response = try expression()
+                try require("as")
+                return .decode(command, response, grammar: try name("the name of a grammar"), place)
+            }
             if accept("start") {
                 let target = try qualified("the name of a layer")
                 var arguments: [Expression] = []
@@ -205,7 +230,9 @@ extension Parser {
                 try require(")", "',' or ')'")
                 return .start(grammar: target.grammar, target.name, arguments, place)
             }
-            if accept("stop") { return .stop(current.kind == .name && current.linesBefore == 0 ? try name("a layer") : nil, place) }
+            if accept("stop") {
+                return .stop(current.kind == .name && current.linesBefore == 0 ? try name("a layer") : nil, place)
+            }
         }
         let name = try name("a statement (let, open, check, start, stop, yield, or name = value)")
         if accept("+=") { return .bump(name, Int(clamping: min(1 << 30, try number("a number").value))) }
@@ -243,7 +270,9 @@ extension Parser {
                 if parser.accept("==") {
                     result.expectations.append(.field(path, try parser.hexWords()))
                 } else {
-                    let count = parser.current.kind == .number && parser.current.linesBefore == 0 ? try parser.number("a number").value : nil
+                    let count =
+                        parser.current.kind == .number && parser.current.linesBefore == 0
+                        ? try parser.number("a number").value : nil
                     result.expectations.append(.code(path, count.map { Int(clamping: $0) }))
                 }
             } else {

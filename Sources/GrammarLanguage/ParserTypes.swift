@@ -56,7 +56,11 @@ extension Parser {
     private mutating func item() throws(ParseStop) -> ItemSyntax {
         if at("check"), peek(1).text != ":" { return .check(try check()) }
         let name = try name("a field, like name : u8")
-        try require(":")
+        if !accept(":") {
+            let stop = expected("':'")
+            // A type on the same line: only the colon is missing.
+            guard current.kind == .name, current.linesBefore == 0 else { throw stop }
+        }
         var field = FieldSyntax(name: name, type: try type())
         while true {
             if accept("=") {
@@ -167,7 +171,8 @@ extension Parser {
         var list: [TagSyntax] = []
         try block { parser throws(ParseStop) in
             let token = parser.current
-            guard token.kind == .number || token.kind == .name, token.text.count <= 8, let tag = UInt32(token.text, radix: 16) else {
+            guard token.kind == .number || token.kind == .name, token.text.count <= 8, let tag = UInt32(token.text, radix: 16)
+            else {
                 throw parser.expected("a tag in hexadecimal, like 6F or 9F38")
             }
             parser.advance()

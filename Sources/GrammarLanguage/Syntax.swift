@@ -115,7 +115,8 @@ indirect enum TypeSyntax {
 
     var place: Place {
         switch self {
-        case .number(_, _, let place), .filling(let place), .bits(_, _, let place), .octets(_, _, _, let place), .list(_, _, let place),
+        case .number(_, _, let place), .filling(let place), .bits(_, _, let place), .octets(_, _, _, let place),
+            .list(_, _, let place),
             .inline(_, let place), .tags(_, let place):
             place
         case .named(_, let name): name.place
@@ -169,6 +170,8 @@ struct GatherSyntax {
     var name: Name
     var isRequest = false
     var type: (grammar: Name?, name: Name)?
+    var condition: Expression?
+    var decode: (grammar: Name?, name: Name)?
     var part: Expression?
     var more: Expression?
     var next: Expression?
@@ -225,6 +228,8 @@ struct SessionSyntax {
     var name: Name
     var variables: [VariableSyntax] = []
     var events: [Name] = []
+    /// What events carry: `call.data`, `elapsed`.
+    var carried: [ParameterSyntax] = []
     var states: [State] = []
     var blocks: [Block] = []
     var illegal: Name?
@@ -293,6 +298,7 @@ enum Statement {
     case stop(Name?, Place)
     case yield(YieldSyntax)
     case note(Severity, Name)
+    case decode(Expression, Expression, grammar: Name, Place)
 }
 
 indirect enum Expression {
@@ -312,7 +318,8 @@ indirect enum Expression {
 
     var place: Place {
         switch self {
-        case .number(_, let place), .octets(_, let place), .slice(_, _, _, let place), .call(_, _, let place), .span(_, _, let place),
+        case .number(_, let place), .octets(_, let place), .slice(_, _, _, let place), .call(_, _, let place),
+            .span(_, _, let place),
             .not(_, let place), .binary(_, _, _, let place):
             place
         case .name(let name): name.place

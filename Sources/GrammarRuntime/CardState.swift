@@ -26,6 +26,16 @@ public struct CardState: Sendable, Equatable {
     /// The exchange that a response belongs to.
     package var pending: Pending?
 
+    /// The last command that travelled in blocks, whose answer is still to come.
+    package var inner: Inner?
+
+    package struct Inner: Sendable, Equatable {
+        package var command: [UInt8]
+        package var root: Int
+        package var exchange: Int
+        package var identifier: Int
+    }
+
     package struct Pending: Sendable, Equatable {
         package var exchange: Int
         package var identifier: Int

@@ -14,7 +14,9 @@ public struct Decoder: Sendable {
     /// - Parameters:
     ///   - registry: where the transforms come from; those that are not found leave what they would open sealed.
     ///   - secrets: octets by the grammars' names, `bac.seed`; names that the program does not know are ignored.
-    public init(_ program: Program, transforms registry: any TransformRegistry = StandardTransforms(), secrets: [String: [UInt8]] = [:]) {
+    public init(
+        _ program: Program, transforms registry: any TransformRegistry = StandardTransforms(), secrets: [String: [UInt8]] = [:]
+    ) {
         machine = Machine(program, registry)
         for (name, octets) in secrets { give(name, octets) }
     }
@@ -79,18 +81,28 @@ public struct Decoder: Sendable {
         if machine.state.pending != nil { machine.annotate(.unpaired, .warn, span: -1) }
         machine.state.pending = nil
         machine.parse(root: entry, buffer: buffer)
-        let plain = machine.program.layers.isEmpty ? nil : unwrap(root: entry, request: true)
-        var root = plain ?? entry
+        var root = entry
+        var isInner = false
+        if !machine.program.gathers.isEmpty, let carried = machine.join(root: root, request: true) {
+            root = carried
+            isInner = true
+        }
+        if !machine.program.layers.isEmpty, let plain = unwrap(root: root, request: true) { root = plain }
         if !machine.program.gathers.isEmpty, let whole = machine.gather(root: root, request: true) { root = whole }
         let number = machine.findExchange(root)
         if let number { machine.refine(number, request: true) }
         machine.state.pending = CardState.Pending(exchange: number ?? -1, identifier: exchange, root: root)
+        if isInner {
+            machine.state.inner = CardState.Inner(
+                command: machine.innermost(root), root: root, exchange: number ?? -1, identifier: exchange)
+        }
         return outcome(spans: 0, annotations: 0, buffers: 0, exchange: number, success: false)
     }
 
     /// Reads the answer to the last command.
     public mutating func push(response frame: [UInt8], entry: Int, exchange: Int = 0) -> Outcome {
-        guard let pending = machine.state.pending else {
+        let entry = machine.program.roots.indices.contains(entry) ? max(entry, machine.program.roots[entry].twin) : entry
+        guard var pending = machine.state.pending else {
             machine.beginRequest(exchange)
             machine.isInRequest = false
             guard machine.program.roots.indices.contains(entry), let buffer = machine.addBuffer(frame, .frame, source: -1) else {
@@ -109,6 +121,17 @@ public struct Decoder: Sendable {
         }
         machine.parse(root: entry, buffer: buffer)
         var root = entry
+        if !machine.program.gathers.isEmpty, let carried = machine.join(root: root, request: false) {
+            root = carried
+            if let inner = machine.state.inner {
+                if inner.identifier != pending.identifier || inner.root != pending.root {
+                    // The answer was parsed already; its command comes back beside it.
+                    machine.recall(inner)
+                }
+                pending = CardState.Pending(exchange: inner.exchange, identifier: inner.identifier, root: inner.root)
+                machine.state.inner = nil
+            }
+        }
         var number = pending.exchange
         if !machine.program.gathers.isEmpty {
             switch machine.gatherAnswer(root: root, pending: pending) {
@@ -131,8 +154,19 @@ public struct Decoder: Sendable {
     }
 
     /// Tells an event that is not a frame: a call's return, an error, `reset`.
-    public mutating func push(event name: String, isSuccess: Bool = true, error: String? = nil, exchange: Int = 0) -> Outcome {
+    ///
+    /// - Parameter values: what the event carries, by the names that the grammar uses: `call.data`, `return.data`, `elapsed`.
+    public mutating func push(
+        event name: String, isSuccess: Bool = true, error: String? = nil, values: [String: EventValue] = [:], exchange: Int = 0
+    ) -> Outcome {
         machine.beginRequest(exchange)
+        for (name, variable) in machine.program.eventVariables {
+            switch values[name] {
+            case .number(let number)?: machine.state.variables[variable] = Variable(value: .number(number), exchange: exchange)
+            case .octets(let octets)?: machine.state.variables[variable] = Variable(value: .octets(octets), exchange: exchange)
+            case nil: machine.state.variables[variable] = Variable()
+            }
+        }
         if name == "reset" || name == "removal" {
             for layer in machine.state.layers { machine.stop(layer) }
             machine.state.pending = nil
@@ -140,6 +174,12 @@ public struct Decoder: Sendable {
         }
         machine.fire(.named(name), outcome: isSuccess ? .ok : error.map { .errorNamed($0) } ?? .error)
         return outcome(spans: 0, annotations: 0, buffers: 0, exchange: nil, success: isSuccess)
+    }
+
+    /// A value that an event carries.
+    public enum EventValue: Sendable, Equatable {
+        case number(Int64)
+        case octets([UInt8])
     }
 
     /// Tells the state that was seen from outside; it outranks the model. Returns false when there is no such session or state.
@@ -157,7 +197,9 @@ public struct Decoder: Sendable {
         for layer in machine.program.layers.indices.reversed() {
             let isActive = machine.state.layers.contains(layer)
             if !request, layer != usedLayer { continue }
-            for index in (request ? machine.program.layers[layer].requests.indices : machine.program.layers[layer].responses.indices) {
+            for index
+                in (request ? machine.program.layers[layer].requests.indices : machine.program.layers[layer].responses.indices)
+            {
                 let condition: Int
                 if request {
                     guard machine.program.layers[layer].requests[index].root == root,
@@ -169,12 +211,14 @@ public struct Decoder: Sendable {
                     condition = machine.program.layers[layer].responses[index].condition
                 }
                 guard machine.test(condition) else { continue }
-                let clause = request ? machine.program.layers[layer].requests[index] : machine.program.layers[layer].responses[index]
+                let clause =
+                    request ? machine.program.layers[layer].requests[index] : machine.program.layers[layer].responses[index]
                 if request, !isActive { machine.startFromGiven(layer) }
                 if request, clause.yields { usedLayer = layer }
                 machine.yielded = nil
                 machine.runStatements(clause.body)
-                guard let plain = machine.yielded, let buffer = machine.addBuffer(plain.octets, .plain, source: plain.source) else {
+                guard let plain = machine.yielded, let buffer = machine.addBuffer(plain.octets, .plain, source: plain.source)
+                else {
                     return nil
                 }
                 machine.parse(root: plain.root, buffer: buffer)
@@ -186,7 +230,9 @@ public struct Decoder: Sendable {
 
     private mutating func tooLong(_ start: Int) -> Outcome {
         machine.annotate(.lost, .error, span: -1)
-        return outcome(spans: start, annotations: max(0, machine.annotations.count - 1), buffers: machine.buffers.count, exchange: nil, success: false)
+        return outcome(
+            spans: start, annotations: max(0, machine.annotations.count - 1), buffers: machine.buffers.count, exchange: nil,
+            success: false)
     }
 
     private func outcome(spans: Int, annotations: Int, buffers: Int, exchange: Int?, success: Bool) -> Outcome {

@@ -39,9 +39,11 @@ extension Machine {
             case .choice: return Draft(node: node, number: span.value, children: children.map(build))
             case .tag, .unknownTag:
                 let header = children.first.map { Array(arena[rawRange(span: Int32(truncatingIfNeeded: $0))]) }
-                return Draft(node: node, header: header, children: children.dropFirst().map(build))
+                return Draft(node: node, number: span.value, header: header, children: children.dropFirst().map(build))
             default:
-                if !children.isEmpty || span.flags.contains(.composite) { return Draft(node: node, children: children.map(build)) }
+                if !children.isEmpty || span.flags.contains(.composite) {
+                    return Draft(node: node, children: children.map(build))
+                }
                 return Draft(node: node, octets: Array(arena[rawRange(span: Int32(truncatingIfNeeded: index))]))
             }
         }

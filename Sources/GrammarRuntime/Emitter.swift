@@ -88,7 +88,7 @@ extension Machine {
         return source.children[ahead]
     }
 
-    private func flush(_ source: inout Emission.Source, _ emission: inout Emission, to end: Int? = nil) {
+    func flush(_ source: inout Emission.Source, _ emission: inout Emission, to end: Int? = nil) {
         while source.next < end ?? source.children.count, isGap(source.children[source.next]) {
             emission.octets += source.children[source.next].octets ?? []
             source.next += 1
@@ -151,7 +151,7 @@ extension Machine {
     }
 
     /// Writes from `start` to the matching `close` or `done`; gives the place after it.
-    private mutating func emit(_ start: Int, _ source: inout Emission.Source, _ emission: inout Emission, depth: Int) -> Int {
+    mutating func emit(_ start: Int, _ source: inout Emission.Source, _ emission: inout Emission, depth: Int) -> Int {
         var pc = start
         var loops: [Int] = []
         guard depth < 96 else {
@@ -182,7 +182,9 @@ extension Machine {
                         continue
                     }
                     inside.children = draft.children
-                    if let number = draft.number, program.nodes[node].kind == .choice { inside.children.insert(Draft(node: -1, number: number), at: 0) }
+                    if let number = draft.number, program.nodes[node].kind == .choice {
+                        inside.children.insert(Draft(node: -1, number: number), at: 0)
+                    }
                 }
                 let first = emission.octets.count
                 let span = put(node, program.nodes[node].slot, parent: -1, start: first * 8, count: 0, value: 0, buffer: 0)
@@ -231,7 +233,8 @@ extension Machine {
                 let value = numbers.popLast() ?? 0
                 if let place = emission.open[Int(step.b)], !isUnknown {
                     for index in 0..<place.count {
-                        emission.octets[place.start + index] = UInt8(truncatingIfNeeded: value >> Int64(8 * (place.count - 1 - index)))
+                        emission.octets[place.start + index] = UInt8(
+                            truncatingIfNeeded: value >> Int64(8 * (place.count - 1 - index)))
                     }
                     if place.count < 8, value >> Int64(8 * place.count) != 0 { emission.failed = true }
                 }
@@ -299,7 +302,8 @@ extension Machine {
             if value >> UInt64(bit.a) != 0 { emission.failed = true }
             group = group << UInt64(bit.a) | value
             width += Int(bit.a)
-            _ = put(Int(bit.b), node.slot, parent: -1, start: emission.octets.count * 8, count: Int(bit.a), value: value, buffer: 0)
+            _ = put(
+                Int(bit.b), node.slot, parent: -1, start: emission.octets.count * 8, count: Int(bit.a), value: value, buffer: 0)
         }
         for shift in stride(from: width - 8, through: 0, by: -8) {
             emission.octets.append(UInt8(truncatingIfNeeded: group >> UInt64(shift)))
@@ -321,7 +325,8 @@ extension Machine {
         for alternative in choice.alternatives { all.formUnion(alternative.slots) }
         let mine = Set(given.keys).intersection(all)
         for isExact in [true, false] {
-            for alternative in choice.alternatives where mine.isSubset(of: alternative.slots) && mine.isSuperset(of: alternative.required) {
+            for alternative in choice.alternatives
+            where mine.isSubset(of: alternative.slots) && mine.isSuperset(of: alternative.required) {
                 if fits(alternative, given, isExact) { return alternative.code }
             }
         }
@@ -347,66 +352,5 @@ extension Machine {
             }
         }
         return true
-    }
-
-    private mutating func emitTable(_ index: Int, _ source: inout Emission.Source, _ emission: inout Emission, depth: Int) {
-        let table = program.tagTables[index]
-        if emission.given != nil {
-            for entry in table.entries where emission.present.contains(entry.node) {
-                var inside = Emission.Source(children: [])
-                let slot = program.nodes[entry.node].slot
-                var octets: [UInt8] = []
-                if slot >= 0, let value = emission.given?[Int(slot)] {
-                    octets = value
-                } else if entry.code >= 0 {
-                    let start = emission.octets.count
-                    _ = emit(entry.code, &inside, &emission, depth: depth + 1)
-                    octets = Array(emission.octets[start...])
-                    emission.octets.removeLast(octets.count)
-                }
-                emission.octets += head(table.dialect, entry.tag, octets.count) + octets
-            }
-            return
-        }
-        while source.next < source.children.count {
-            flush(&source, &emission)
-            guard source.next < source.children.count else { return }
-            let draft = source.children[source.next]
-            let entry = table.entries.first { $0.node == draft.node }
-            guard entry != nil || draft.node == Int(Node.unknownTag) else { return }
-            source.next += 1
-            var inside = Emission.Source(children: draft.children)
-            let start = emission.octets.count
-            if let entry, entry.code >= 0 {
-                _ = emit(entry.code, &inside, &emission, depth: depth + 1)
-            } else {
-                for child in draft.children { emission.octets += child.octets ?? [] }
-            }
-            let header = draft.header ?? head(table.dialect, entry?.tag ?? 0, emission.octets.count - start)
-            emission.octets.insert(contentsOf: header, at: start)
-            for (node, place) in emission.open where place.start >= start { emission.open[node] = (place.start + header.count, place.count) }
-        }
-    }
-
-    private func head(_ dialect: Dialect, _ tag: UInt32, _ count: Int) -> [UInt8] {
-        switch dialect {
-        case .compact: return [UInt8(truncatingIfNeeded: tag << 4) | UInt8(truncatingIfNeeded: min(15, count))]
-        case .simple:
-            let first = UInt8(truncatingIfNeeded: tag)
-            return count < 0xFF
-                ? [first, UInt8(truncatingIfNeeded: count)]
-                : [first, 0xFF, UInt8(truncatingIfNeeded: count >> 8), UInt8(truncatingIfNeeded: count)]
-        case .ber:
-            var octets: [UInt8] = []
-            for shift in stride(from: UInt32(24), through: 0, by: -8) where tag >> shift != 0 || shift == 0 {
-                octets.append(UInt8(truncatingIfNeeded: tag >> shift))
-            }
-            if count < 0x80 { return octets + [UInt8(truncatingIfNeeded: count)] }
-            var length: [UInt8] = []
-            for shift in stride(from: 24, through: 0, by: -8) where count >> shift != 0 {
-                length.append(UInt8(truncatingIfNeeded: count >> shift))
-            }
-            return octets + [0x80 | UInt8(truncatingIfNeeded: length.count)] + length
-        }
     }
 }

@@ -72,7 +72,8 @@ extension Machine {
             for slot in root.firstSlot..<root.firstSlot + root.slotCount { slots[slot] = -1 }
             spans[Int(span)].flags.insert(.composite)
             parse(
-                root: refinement.root, buffer: Int(spans[Int(span)].buffer), from: range.lowerBound, to: range.upperBound, parent: span)
+                root: refinement.root, buffer: Int(spans[Int(span)].buffer), from: range.lowerBound, to: range.upperBound,
+                parent: span)
         }
     }
 
@@ -80,7 +81,9 @@ extension Machine {
     mutating func startFromGiven(_ layer: Int) {
         let parameters = program.layers[layer].parameters
         guard !parameters.isEmpty, !state.spent.contains(layer), parameters.allSatisfy({ givens[$0] != nil }) else { return }
-        for parameter in parameters { state.variables[parameter] = Variable(value: givens[parameter].map { .octets($0) } ?? .none) }
+        for parameter in parameters {
+            state.variables[parameter] = Variable(value: givens[parameter].map { .octets($0) } ?? .none)
+        }
         state.spent.append(layer)
         state.layers.append(layer)
     }
@@ -104,7 +107,9 @@ extension Machine {
                 let transition = program.sessions[session].transitions[current][index]
                 if transition.contested >= 0 {
                     annotations.append(
-                        Annotation(.contested, .note, place: transition.place, template: transition.contested, values: render(transition.contested)))
+                        Annotation(
+                            .contested, .note, place: transition.place, template: transition.contested,
+                            values: render(transition.contested)))
                 }
                 runStatements(transition.body)
                 if transition.target >= 0 { state.sessions[session] = transition.target }
@@ -136,7 +141,8 @@ extension Machine {
     ) -> Bool {
         let isMeant: Bool
         if case .exchange(let number) = event {
-            isMeant = program.sessions[session].transitions[current][index].exchanges.contains(number)
+            isMeant =
+                program.sessions[session].transitions[current][index].exchanges.contains(number)
                 || program.sessions[session].transitions[current][index].takesAny
         } else {
             isMeant = program.sessions[session].transitions[current][index].events.contains { $0 == event || $0 == .any }

@@ -10,9 +10,49 @@ extension Machine {
 
     private static let longest = 1 << 20
 
+    /// Joins blocks; gives the kind of the message that they carry once it is there.
+    mutating func join(root: Int, request: Bool) -> Int? {
+        for index in program.gathers.indices where program.gathers[index].decode >= 0 {
+            guard program.gathers[index].ofRequest == request, program.gathers[index].root == root,
+                test(program.gathers[index].condition)
+            else { continue }
+            let info = program.gathers[index]
+            if state.gathers[index].pieces > 0, !test(info.next) {
+                annotate(.lost, .warn, span: -1)
+                state.gathers[index] = CardState.GatherState()
+            }
+            append(info.part, to: index)
+            if test(info.more) { return nil }
+            let octets = state.gathers[index].octets
+            let source = slots[info.part]
+            let isSingle = state.gathers[index].pieces == 1
+            state.gathers[index] = CardState.GatherState()
+            if isSingle, source >= 0, !spans[Int(source)].flags.contains(.composite) {
+                // One block holds it all: it is read where it stands.
+                let range = valueRange(span: source)
+                spans[Int(source)].flags.insert(.composite)
+                parse(
+                    root: info.decode, buffer: Int(spans[Int(source)].buffer), from: range.lowerBound, to: range.upperBound,
+                    parent: source)
+                return info.decode
+            }
+            guard let buffer = addBuffer(octets, .gathered, source: source) else { return nil }
+            parse(root: info.decode, buffer: buffer)
+            return info.decode
+        }
+        return nil
+    }
+
+    /// Brings back the fields of the command that blocks carried before.
+    mutating func recall(_ inner: CardState.Inner) {
+        isInRequest = true
+        if let buffer = addBuffer(inner.command, .remembered, source: -1) { parse(root: inner.root, buffer: buffer) }
+        isInRequest = false
+    }
+
     /// Keeps the part of a request that goes on; gives the kind of the whole message once it is there.
     mutating func gather(root: Int, request: Bool) -> Int? {
-        for index in program.gathers.indices {
+        for index in program.gathers.indices where program.gathers[index].decode < 0 {
             guard program.gathers[index].ofRequest == request, program.gathers[index].root == root else { continue }
             let more = test(program.gathers[index].more)
             let pieces = state.gathers[index].pieces
@@ -31,7 +71,7 @@ extension Machine {
     }
 
     mutating func gatherAnswer(root: Int, pending: CardState.Pending) -> Gathered {
-        for index in program.gathers.indices {
+        for index in program.gathers.indices where program.gathers[index].decode < 0 {
             guard !program.gathers[index].ofRequest, program.gathers[index].root == root else { continue }
             let more = test(program.gathers[index].more)
             let pieces = state.gathers[index].pieces
@@ -54,7 +94,9 @@ extension Machine {
             // The last part's fields are those that the whole takes over; the first command's fields come back after them.
             guard let answer = gathered(index) else { return .none }
             isInRequest = true
-            if commandRoot >= 0, let buffer = addBuffer(command, .remembered, source: -1) { parse(root: commandRoot, buffer: buffer) }
+            if commandRoot >= 0, let buffer = addBuffer(command, .remembered, source: -1) {
+                parse(root: commandRoot, buffer: buffer)
+            }
             isInRequest = false
             guard let buffer = addBuffer(answer, .gathered, source: -1) else { return .none }
             parse(root: program.yields[info.yield].root, buffer: buffer)
@@ -90,8 +132,15 @@ extension Machine {
     }
 
     /// The octets of the innermost command of this exchange.
-    private func plainCommand() -> [UInt8] {
+    func plainCommand() -> [UInt8] {
         guard let buffer = buffers.last(where: { $0.isRequest && $0.origin != .opened }) else { return [] }
         return Array(arena[buffer.offset..<buffer.offset + buffer.count])
+    }
+
+    /// The octets of the last message that was read as `root`.
+    func innermost(_ root: Int) -> [UInt8] {
+        let node = Int32(truncatingIfNeeded: program.roots[root].node)
+        guard let span = spans.lastIndex(where: { $0.node == node }) else { return [] }
+        return Array(arena[rawRange(span: Int32(truncatingIfNeeded: span))])
     }
 }

@@ -102,6 +102,8 @@ package enum Opcode: UInt8, Sendable {
     case yield
     case start
     case stop
+    /// The octets of a command and its response, on the stack, are read as `b` says.
+    case decode
 }
 
 /// One step of a program, eight octets.

@@ -78,7 +78,9 @@ package struct Machine: Sendable {
 
     /// Appends `octets` as a buffer; nil when the exchange has grown over the limit.
     mutating func addBuffer(_ octets: [UInt8], _ origin: DecodedBuffer.Origin, source: Int32) -> Int? {
-        guard buffers.count < 1024, octets.count <= Self.longestFrame, arena.count + octets.count <= Self.arenaLimit else { return nil }
+        guard buffers.count < 1024, octets.count <= Self.longestFrame, arena.count + octets.count <= Self.arenaLimit else {
+            return nil
+        }
         buffers.append(
             DecodedBuffer(origin: origin, offset: arena.count, count: octets.count, source: source, isRequest: isInRequest))
         arena.append(contentsOf: octets)
@@ -125,7 +127,11 @@ package struct Machine: Sendable {
     ) {
         guard annotations.count < 4096 else { return }
         var origin = GrammarPlace()
-        if let place { origin = place } else if span >= 0, Int(span) < spans.count { origin = program.nodes[Int(spans[Int(span)].node)].place }
+        if let place {
+            origin = place
+        } else if span >= 0, Int(span) < spans.count {
+            origin = program.nodes[Int(spans[Int(span)].node)].place
+        }
         annotations.append(Annotation(code, severity, span: span, place: origin, template: template, values: values))
     }
 
@@ -184,7 +190,8 @@ package struct Machine: Sendable {
                     if size == 1 { value = UInt64(arena[position]) } else { value = load(position, size) }
                     if step.a & 0x80 != 0 { value = value.byteSwapped >> UInt64(64 - 8 * size) }
                     let span = put(
-                        node, info.slot, parent: parent, start: (position - base) * 8, count: size * 8, value: value, buffer: buffer)
+                        node, info.slot, parent: parent, start: (position - base) * 8, count: size * 8, value: value,
+                        buffer: buffer)
                     position += size
                     if info.flags.contains(.unnamed) { spans[Int(parent)].value = value }
                     if info.enumeration >= 0 { know(value, info, span) }
@@ -199,13 +206,15 @@ package struct Machine: Sendable {
                     groupBits = size * 8
                     groupStart = (position - base) * 8
                     parent = put(
-                        node, program.nodes[node].slot, parent: parent, start: groupStart, count: groupBits, value: group, buffer: buffer,
+                        node, program.nodes[node].slot, parent: parent, start: groupStart, count: groupBits, value: group,
+                        buffer: buffer,
                         flags: .composite)
                     position += size
                 } else {
                     groupBits = 0
                     parent = put(
-                        node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0, buffer: buffer,
+                        node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0,
+                        buffer: buffer,
                         flags: [.composite, .truncated])
                     annotateShort(parent, wanted: size, present: end - position)
                     if end > position { position = gap(parent, position, end, base, buffer) }
@@ -239,7 +248,8 @@ package struct Machine: Sendable {
             case .rest:
                 let node = Int(step.b)
                 _ = put(
-                    node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: (end - position) * 8, value: 0,
+                    node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: (end - position) * 8,
+                    value: 0,
                     buffer: buffer)
                 position = end
             case .number:
@@ -254,7 +264,8 @@ package struct Machine: Sendable {
             case .begin:
                 let node = Int(step.b)
                 parent = put(
-                    node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0, buffer: buffer,
+                    node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0,
+                    buffer: buffer,
                     flags: .composite)
             case .close:
                 if step.a == 1, position < end {
@@ -356,7 +367,8 @@ package struct Machine: Sendable {
                 let truth = numbers.popLast() ?? 0
                 if truth == 0 { pc = Int(step.c) }
             case .testRemaining: if end - position != Int(step.b) { pc = Int(step.c) }
-            case .testPeek: if position >= end || arena[position] & step.a != UInt8(truncatingIfNeeded: step.b) { pc = Int(step.c) }
+            case .testPeek:
+                if position >= end || arena[position] & step.a != UInt8(truncatingIfNeeded: step.b) { pc = Int(step.c) }
             case .jump: pc = Int(step.c)
             case .push: numbers.append(Int64(step.c))
             case .remaining: numbers.append(Int64(end - position))
@@ -380,58 +392,6 @@ package struct Machine: Sendable {
             default:
                 operate(step)
             }
-        }
-    }
-
-    // MARK: Rare ways
-
-    @inline(__always)
-    private mutating func know(_ value: UInt64, _ info: Node, _ span: Int32) {
-        if program.enumerations[Int(info.enumeration)].find(value) == nil {
-            annotate(.unknown, info.flags.contains(.closedEnum) ? .warn : .note, span: span)
-        }
-    }
-
-    /// A field that the limit cuts off.
-    private mutating func short(
-        _ node: Int, _ info: Node, _ parent: Int32, _ position: Int, _ end: Int, _ base: Int, _ buffer: Int, wanted: Int
-    ) -> Int {
-        let present = end - position
-        let value = present <= 8 ? load(position, present) : 0
-        let span = put(
-            node, info.slot, parent: parent, start: (position - base) * 8, count: present * 8, value: value, buffer: buffer,
-            flags: .truncated)
-        annotateShort(span, wanted: wanted, present: present)
-        return end
-    }
-
-    mutating func annotateShort(_ span: Int32, wanted: Int, present: Int) {
-        annotate(
-            present == 0 ? .missing : .truncated, .error, span: span,
-            values: [.number(Int64(wanted)), .number(Int64(present))])
-    }
-
-    /// One leaf for octets that no field claims.
-    mutating func gap(_ parent: Int32, _ position: Int, _ end: Int, _ base: Int, _ buffer: Int, node: Int = 0) -> Int {
-        _ = put(node, -1, parent: parent, start: (position - base) * 8, count: (end - position) * 8, value: 0, buffer: buffer, flags: .gap)
-        return end
-    }
-
-    /// Closes everything when the step budget is used up.
-    private mutating func overrun(_ buffer: Int, _ base: Int, _ position: Int, _ end: Int, _ parent: Int32, _ outer: Int32) {
-        guard buffer >= 0 else { return }
-        var index = parent
-        var root = parent
-        while index != outer, index >= 0 {
-            let here = Int(index)
-            let stop = index != outer && spans[here].parent == outer ? end : position
-            spans[here].bitCount = UInt32(truncatingIfNeeded: (stop - base) * 8) &- spans[here].startBit
-            root = index
-            index = spans[here].parent
-        }
-        if position < end {
-            annotate(.lost, .error, span: Int32(truncatingIfNeeded: spans.count))
-            _ = gap(root, position, end, base, buffer)
         }
     }
 }

@@ -16,7 +16,7 @@ public struct Program: Sendable {
     package var templates: [Template] = []
     package var opens: [OpenInfo] = []
     package var yields: [YieldInfo] = []
-    package var starts: [StartInfo] = []
+    package var decodes: [DecodeInfo] = []
     package var roots: [RootInfo] = []
     package var exchanges: [ExchangeInfo] = []
     package var sessions: [SessionInfo] = []
@@ -31,6 +31,8 @@ public struct Program: Sendable {
     package var dispatches: [Dispatch] = []
     /// The nodes that share each slot.
     package var slotNodes: [[Int]] = []
+    /// Variables that an event sets, by name: `call.data`, `elapsed`.
+    package var eventVariables: [String: Int] = [:]
 
     package init() {}
 
@@ -59,7 +61,8 @@ public struct GrammarPlace: Sendable, Equatable {
 
 /// What a span shows.
 package enum NodeKind: UInt8, Sendable {
-    case number, bits, bit, octets, text, decimal, composite, choice, alternative, tag, header, value, root, gap, filler, unknownTag
+    case number, bits, bit, octets, text, decimal, composite, choice, alternative, tag, header, value, root, gap, filler,
+        unknownTag
 }
 
 package struct NodeFlags: OptionSet, Sendable {
@@ -240,7 +243,9 @@ package struct OpenInfo: Sendable {
     package var slot: Int
     package var root: Int
     package var hasTransform: Bool
-    package init(slot: Int, root: Int, hasTransform: Bool) { (self.slot, self.root, self.hasTransform) = (slot, root, hasTransform) }
+    package init(slot: Int, root: Int, hasTransform: Bool) {
+        (self.slot, self.root, self.hasTransform) = (slot, root, hasTransform)
+    }
 }
 
 package struct Assignment: Sendable {
@@ -260,9 +265,11 @@ package struct YieldInfo: Sendable {
     package init(root: Int, assignments: [Assignment]) { (self.root, self.assignments) = (root, assignments) }
 }
 
-package struct StartInfo: Sendable {
-    package var layer: Int
-    package init(layer: Int) { self.layer = layer }
+/// A command and a response that an event carries.
+package struct DecodeInfo: Sendable {
+    package var request: Int
+    package var response: Int
+    package init(request: Int, response: Int) { (self.request, self.response) = (request, response) }
 }
 
 /// Something that a parse can begin with.
@@ -272,168 +279,11 @@ package struct RootInfo: Sendable {
     package var code: Int
     package var isEntry: Bool
     package var okCode = -1
+    /// The same message as a response, when it is a request too: its fields stand apart.
+    package var twin = -1
     package var firstSlot = 0
     package var slotCount = 0
     package init(name: String, node: Int, code: Int, isEntry: Bool) {
         (self.name, self.node, self.code, self.isEntry) = (name, node, code, isEntry)
     }
-}
-
-package struct ExchangeInfo: Sendable {
-    package struct Refinement: Sendable {
-        package var ofRequest: Bool
-        package var slot: Int
-        /// A root for octets, or an enumeration for a number.
-        package var root: Int
-        package var enumeration: Int
-        package var condition: Int
-        package init(ofRequest: Bool, slot: Int, root: Int, enumeration: Int, condition: Int) {
-            (self.ofRequest, self.slot, self.root, self.enumeration, self.condition) = (ofRequest, slot, root, enumeration, condition)
-        }
-    }
-    package var name: String
-    package var label: String
-    package var grammar: String
-    package var request: Int
-    package var response: Int
-    package var condition = -1
-    package var refinements: [Refinement] = []
-    package var place = GrammarPlace()
-    package init(name: String, label: String, grammar: String, request: Int, response: Int) {
-        (self.name, self.label, self.grammar, self.request, self.response) = (name, label, grammar, request, response)
-    }
-}
-
-/// The exchanges of one kind of request, found by one of its fields.
-package struct Dispatch: Sendable {
-    package var root: Int
-    package var slot: Int
-    /// 256 lists for the values of the field; one list when `slot` is -1.
-    package var lists: [[Int]]
-    package init(root: Int, slot: Int, lists: [[Int]]) { (self.root, self.slot, self.lists) = (root, slot, lists) }
-}
-
-package struct SessionInfo: Sendable {
-    package enum Event: Sendable, Equatable {
-        case any
-        case exchange(Int)
-        case named(String)
-    }
-    package enum Outcome: Sendable, Equatable {
-        case any, ok, error
-        case errorNamed(String)
-    }
-    package struct Transition: Sendable {
-        package var events: [Event]
-        /// Those of them that are exchanges.
-        package var exchanges: [Int]
-        package var takesAny: Bool
-        package var outcome: Outcome
-        package var condition = -1
-        /// -1 stays.
-        package var target = -1
-        package var body = -1
-        package var contested = -1
-        package var place = GrammarPlace()
-        package init(events: [Event], outcome: Outcome) {
-            (self.events, self.outcome) = (events, outcome)
-            exchanges = events.compactMap { if case .exchange(let number) = $0 { number } else { nil } }
-            takesAny = events.contains(.any)
-        }
-    }
-    package var name: String
-    package var grammar: String
-    package var states: [String] = []
-    package var initial = 0
-    package var transitions: [[Transition]] = []
-    package var illegal = -1
-    package var resyncs = false
-    package var events: [String] = []
-    package var variables: [Int] = []
-    package init(name: String, grammar: String) { (self.name, self.grammar) = (name, grammar) }
-}
-
-package struct LayerInfo: Sendable {
-    package struct Clause: Sendable {
-        package var root: Int
-        package var condition = -1
-        package var body = -1
-        package var yields = false
-        /// What an opened object's fields, or the outer message's, must be for the plain message to come out.
-        package var equations: [Assignment] = []
-        /// Outer fields fixed by the guard or by a check against a constant.
-        package var fixed: [(slot: Int, value: UInt64)] = []
-        /// Of those, the ones that must be there although the plain message may lack them.
-        package var required: [Int] = []
-        /// Plain fields that the outer message has too.
-        package var keeps: [Int] = []
-        /// Slots that a match fills in.
-        package var matched: [Int] = []
-        package var open = -1
-        package init(root: Int) { self.root = root }
-    }
-    package var name: String
-    package var grammar: String
-    package var parameters: [Int] = []
-    package var requests: [Clause] = []
-    package var responses: [Clause] = []
-    package init(name: String, grammar: String) { (self.name, self.grammar) = (name, grammar) }
-}
-
-package struct GatherInfo: Sendable {
-    package var name: String
-    package var grammar: String
-    package var ofRequest: Bool
-    package var root: Int
-    package var part = -1
-    package var more = -1
-    package var next = -1
-    package var yield = -1
-    package init(name: String, grammar: String, ofRequest: Bool, root: Int) {
-        (self.name, self.grammar, self.ofRequest, self.root) = (name, grammar, ofRequest, root)
-    }
-}
-
-package struct VariableInfo: Sendable {
-    package var name: Int
-    package var grammar: Int
-    package var isGiven: Bool
-    package var isTainted: Bool
-    package init(name: Int, grammar: Int, isGiven: Bool, isTainted: Bool) {
-        (self.name, self.grammar, self.isGiven, self.isTainted) = (name, grammar, isGiven, isTainted)
-    }
-}
-
-package struct TransformInfo: Sendable {
-    package var name: String
-    package var parameters: Int
-    package init(name: String, parameters: Int) { (self.name, self.parameters) = (name, parameters) }
-}
-
-package struct ExampleInfo: Sendable {
-    package struct Frame: Sendable {
-        package var isRequest: Bool
-        package var octets: [UInt8]
-        package init(isRequest: Bool, octets: [UInt8]) { (self.isRequest, self.octets) = (isRequest, octets) }
-    }
-    package enum Expectation: Sendable {
-        case code(AnnotationCode, Int?)
-        case field(path: String, octets: [UInt8])
-    }
-    package var name: String
-    package var grammar: String
-    package var exchange = -1
-    package var root = -1
-    package var givens: [(String, [UInt8])] = []
-    package var frames: [Frame] = []
-    package var expectations: [(Expectation, GrammarPlace)] = []
-    package var place = GrammarPlace()
-    package init(name: String, grammar: String) { (self.name, self.grammar) = (name, grammar) }
-}
-
-package struct GrammarInfo: Sendable {
-    package var name: String
-    package var citations: [String]
-    package var file: Int
-    package init(name: String, citations: [String], file: Int) { (self.name, self.citations, self.file) = (name, citations, file) }
 }

@@ -16,12 +16,16 @@ extension Decoder {
             let buffer = machine.addBuffer(plain, .plain, source: -1)
         else { return nil }
         let info = machine.program.layers[layer]
-        guard let clause = (isRequest ? info.requests : info.responses).first(where: { $0.root == entry && $0.yields }) else { return nil }
+        guard let clause = (isRequest ? info.requests : info.responses).first(where: { $0.root == entry && $0.yields }) else {
+            return nil
+        }
         machine.parse(root: entry, buffer: buffer)
         machine.mode = .prepare
         machine.runStatements(clause.body)
         machine.mode = .decode
-        guard let octets = machine.sealed(clause, entry), let outer = machine.addBuffer(octets, .frame, source: -1) else { return nil }
+        guard let octets = machine.sealed(clause, entry), let outer = machine.addBuffer(octets, .frame, source: -1) else {
+            return nil
+        }
         machine.parse(root: entry, buffer: outer)
         machine.mode = .patch
         machine.runStatements(clause.body)
@@ -81,7 +85,8 @@ extension Machine {
             let open = program.opens[clause.open]
             let inside = program.roots[open.root]
             // What follows from the rest is written as zeros first, and filled in when everything is in its place.
-            for slot in clause.matched where inside.firstSlot..<inside.firstSlot + inside.slotCount ~= slot && inner[slot] == nil {
+            for slot in clause.matched where inside.firstSlot..<inside.firstSlot + inside.slotCount ~= slot && inner[slot] == nil
+            {
                 let size = program.slotNodes[slot].map { Int(program.nodes[$0].size) }.max() ?? 0
                 inner[slot] = [UInt8](repeating: 0, count: size)
             }

@@ -26,7 +26,25 @@ extension Machine {
             state.layers.append(layer)
             if !state.spent.contains(layer) { state.spent.append(layer) }
         case .stop: stop(Int(step.b))
+        case .decode: decode(program.decodes[Int(step.b)])
         default: break
+        }
+    }
+
+    private mutating func decode(_ info: DecodeInfo) {
+        let (response, command) = (values.popLast() ?? .none, values.popLast() ?? .none)
+        isUnknown = false
+        var number: Int?
+        if case .octets(let octets) = command, info.request >= 0, let buffer = addBuffer(octets, .opened, source: -1) {
+            parse(root: info.request, buffer: buffer)
+            number = findExchange(info.request)
+            if let number { refine(number, request: true) }
+        }
+        if case .octets(let octets) = response, info.response >= 0, let buffer = addBuffer(octets, .opened, source: -1) {
+            isInRequest = false
+            parse(root: info.response, buffer: buffer)
+            if let number { refine(number, request: false) }
+            isInRequest = true
         }
     }
 
@@ -56,7 +74,9 @@ extension Machine {
         for slot in root.firstSlot..<root.firstSlot + root.slotCount { slots[slot] = -1 }
         if info.hasTransform {
             let source = info.slot >= 0 ? slots[info.slot] : -1
-            guard case .octets(let octets)? = values.popLast(), !isUnknown, let buffer = addBuffer(octets, .opened, source: source) else {
+            guard case .octets(let octets)? = values.popLast(), !isUnknown,
+                let buffer = addBuffer(octets, .opened, source: source)
+            else {
                 if isUnknown, mode == .decode, !annotations.contains(where: { $0.code == .unopened }) {
                     annotate(.sealed, .note, span: source)
                 }
@@ -69,7 +89,9 @@ extension Machine {
         }
         guard let range = valueRange(info.slot) else { return }
         let span = slots[info.slot]
-        guard !spans[Int(span)].flags.contains(.composite) || program.nodes[Int(spans[Int(span)].node)].kind == .tag else { return }
+        guard !spans[Int(span)].flags.contains(.composite) || program.nodes[Int(spans[Int(span)].node)].kind == .tag else {
+            return
+        }
         spans[Int(span)].flags.insert(.composite)
         parse(root: info.root, buffer: Int(spans[Int(span)].buffer), from: range.lowerBound, to: range.upperBound, parent: span)
     }
@@ -86,7 +108,9 @@ extension Machine {
         for assignment in info.assignments where given[assignment.slot] == nil {
             guard test(assignment.condition) else { continue }
             if assignment.code < 0 {
-                if assignment.source >= 0, slots[assignment.source] >= 0 { given[assignment.slot] = slotOctets(assignment.source) }
+                if assignment.source >= 0, slots[assignment.source] >= 0 {
+                    given[assignment.slot] = slotOctets(assignment.source)
+                }
             } else if let octets = octets(assignment.code) {
                 given[assignment.slot] = octets
                 source = assignment.source >= 0 ? slots[assignment.source] : source
@@ -117,7 +141,8 @@ extension Machine {
         let span = slots[slot]
         if program.nodes[Int(spans[Int(span)].node)].kind == .bit {
             let value = spans[Int(span)].value
-            return value > 0xFF ? [UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value)] : [UInt8(truncatingIfNeeded: value)]
+            return value > 0xFF
+                ? [UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value)] : [UInt8(truncatingIfNeeded: value)]
         }
         return Array(arena[valueRange(span: span)])
     }
@@ -185,7 +210,10 @@ extension Machine {
             return
         }
         guard span >= 0 else {
-            if mode == .decode, !closed.contains(where: { $0.contains(slot) }) {
+            // A field under a condition may be absent; an object that a message must have may not.
+            let isTag = program.slotNodes[slot].contains { program.nodes[$0].kind == .tag }
+            let isOptional = program.slotNodes[slot].allSatisfy { program.nodes[$0].flags.contains(.optional) }
+            if mode == .decode, isTag || !isOptional, !closed.contains(where: { $0.contains(slot) }) {
                 let info = program.checks[check]
                 annotations.append(
                     Annotation(.missing, info.severity, blame: isInRequest ? .program : .card, place: info.place, check: check))
@@ -306,7 +334,9 @@ extension Machine {
             return false
         }
         if info.isMatch {
-            guard case .octets(let expected)? = values.popLast(), info.slot >= 0, let range = valueRange(info.slot) else { return false }
+            guard case .octets(let expected)? = values.popLast(), info.slot >= 0, let range = valueRange(info.slot) else {
+                return false
+            }
             return arena[range].elementsEqual(expected)
         }
         return (numbers.popLast() ?? 0) != 0

@@ -13,7 +13,9 @@ extension Machine {
         let dialect = program.tagTables[table].dialect
         if dialect == .ber, skipFiller(&position, end, parent, base, buffer) { return nil }
         guard let head = readHead(dialect, position, end) else {
-            annotate(.truncated, .error, span: Int32(truncatingIfNeeded: spans.count), values: [.number(2), .number(Int64(end - position))])
+            annotate(
+                .truncated, .error, span: Int32(truncatingIfNeeded: spans.count),
+                values: [.number(2), .number(Int64(end - position))])
             position = gap(parent, position, end, base, buffer)
             return nil
         }
@@ -114,7 +116,8 @@ extension Node {
     /// The nodes with fixed numbers, and their names.
     package static var fixed: [(name: String, node: Node)] {
         let kinds: [(String, NodeKind, NodeFlags)] = [
-            ("gap", .gap, []), ("filler", .filler, []), ("unknown", .unknownTag, []), ("header", .header, []), ("value", .value, .unnamed),
+            ("gap", .gap, []), ("filler", .filler, []), ("unknown", .unknownTag, []), ("header", .header, []),
+            ("value", .value, .unnamed),
         ]
         return kinds.map { name, kind, flags in
             var node = Node()

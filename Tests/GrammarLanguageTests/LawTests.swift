@@ -48,10 +48,14 @@ func breach(_ decoder: inout Decoder, _ outcome: Decoder.Outcome, _ frame: [UInt
     for buffer in outcome.buffers where decoder.spans[outcome.spans].contains(where: { Int($0.buffer) == buffer }) {
         var place: UInt32 = 0
         for piece in (covered[buffer] ?? []).filter({ $0.start != $0.end }).sorted(by: { $0.start < $1.start }) {
-            if piece.start != place { return "buffer \(buffer): a gap or an overlap at bit \(place), the next leaf begins at \(piece.start)" }
+            if piece.start != place {
+                return "buffer \(buffer): a gap or an overlap at bit \(place), the next leaf begins at \(piece.start)"
+            }
             place = piece.end
         }
-        if Int(place) != decoder.buffers[buffer].count * 8 { return "buffer \(buffer) ends at bit \(place) of \(decoder.buffers[buffer].count * 8)" }
+        if Int(place) != decoder.buffers[buffer].count * 8 {
+            return "buffer \(buffer) ends at bit \(place) of \(decoder.buffers[buffer].count * 8)"
+        }
     }
     // serialise(parse(b)) = b.
     guard let root = outcome.spans.first, let draft = decoder.draft(of: root) else { return "no span" }
@@ -76,7 +80,8 @@ func breach(_ decoder: inout Decoder, _ outcome: Decoder.Outcome, _ frame: [UInt
             let frame = turn < Self.seeds.count ? seed.octets : dice.mutated(seed.octets)
             let outcome =
                 seed.isRequest
-                ? decoder.push(request: frame, entry: seed.entry, exchange: turn) : decoder.push(response: frame, entry: seed.entry, exchange: turn)
+                ? decoder.push(request: frame, entry: seed.entry, exchange: turn)
+                : decoder.push(response: frame, entry: seed.entry, exchange: turn)
             if let breach = breach(&decoder, outcome, frame) {
                 Issue.record("\(breach), from \(Hex.encode(frame)), entry \(seed.entry)")
                 return

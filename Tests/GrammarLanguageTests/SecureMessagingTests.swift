@@ -55,7 +55,9 @@ struct Bench {
             let path = annotation.span >= 0 ? decoder.path(of: Int(annotation.span)) : ""
             notes.append((number, annotation.code, path, decoder.text(of: annotation), annotation.blame))
         }
-        for buffer in outcome.buffers where decoder.buffers[buffer].origin == .plain { plain.append(Hex.encode(decoder.octets(ofBuffer: buffer))) }
+        for buffer in outcome.buffers where decoder.buffers[buffer].origin == .plain {
+            plain.append(Hex.encode(decoder.octets(ofBuffer: buffer)))
+        }
     }
 
     func count(_ code: AnnotationCode) -> Int { notes.filter { $0.code == code }.count }
@@ -90,7 +92,9 @@ struct Bench {
         #expect(failures.first?.frame == 3)
         #expect(failures.first?.path == "secureMessaging.obj.mac")
         #expect(failures.first?.blame == .program)
-        #expect(failures.first?.text == "command MAC is wrong at SSC 887022120C06C227: expected BF8B92D635FF24F8, found BF8B92D635FF24F9")
+        #expect(
+            failures.first?.text
+                == "command MAC is wrong at SSC 887022120C06C227: expected BF8B92D635FF24F8, found BF8B92D635FF24F9")
         #expect(bench.plain == AppendixD.plain.flatMap { [$0.request, $0.response] })
     }
 
@@ -143,7 +147,8 @@ struct Bench {
         bench.decoder.give("secureMessaging.enc", try Hex.decode("CC86415F2ED7E8FD663B754265695AE1"))
         bench.decoder.give("secureMessaging.mac", try Hex.decode("581E84B8EE06C4D3EEE30461498D7FB3"))
         bench.decoder.give("secureMessaging.ssc", try Hex.decode("000000000000000000000000000000BA"))
-        let sealed = bench.decoder.seal(try Hex.decode("002241A40F800A04007F000702020302028401C3"), entry: bench.command, isRequest: true)
+        let sealed = bench.decoder.seal(
+            try Hex.decode("002241A40F800A04007F000702020302028401C3"), entry: bench.command, isRequest: true)
         #expect(sealed.map { Hex.encode($0) } == "0C2241A41D871101980953D37F67558690045D78A853B18A8E08929767A2CEF172E200")
     }
 
