@@ -7,6 +7,7 @@ import Octets
 import TagTransport
 import TraceDecoding
 import TraceFile
+import Tracing
 
 /// Compares a finished run with its recording and says where they part, in terms that people can look up in the trace.
 struct Comparison {
@@ -37,6 +38,15 @@ struct Comparison {
             divergence.field = field(recorded: recorded, now: now)
             divergence.notes += commandNotes(at: index, recorded: recorded.octets, now: now)
             return divergence
+        case .argument(let index, let argument, let now):
+            var divergence = base(.command, at: steps[index], index: index, result)
+            if case .structured(_, let function, let recorded, _) = steps[index] {
+                divergence.field = Divergence.Field(
+                    path: "\(function.prefix { $0 != "(" }).\(argument)", place: "", recorded: recorded.text(argument, of: recorded.values),
+                    now: recorded.text(argument, of: now)
+                )
+            }
+            return divergence
         case .kind(let index, let now, let octets):
             var divergence = base(.kind, at: steps[index], index: index, result)
             divergence.field = Divergence.Field(
@@ -46,8 +56,8 @@ struct Comparison {
         case .extra(let octets, let what, let times):
             let kind: Divergence.Kind = times > 0 ? .again(recordedTimes: times) : .extra
             var divergence = base(kind, at: nil, index: steps.count, result)
-            let shown = octets.map { "\(name(of: $0)), \(Hex.encode($0.prefix(24)))\($0.count > 24 ? "..." : "")" } ?? what
-            divergence.subject = shown
+            // The header alone: what follows it may be a PIN that no recording has sealed.
+            divergence.subject = octets.map { "\(name(of: $0)), \(Hex.encode($0.prefix(4))) and \(max(0, $0.count - 4)) bytes" } ?? what
             return divergence
         case .unanswered(let index):
             return base(.unanswered, at: steps[index], index: index, result)
@@ -133,11 +143,17 @@ struct Comparison {
         let (path, range) = APDUFields.field(at: common, of: common < recorded.count ? recorded : now)
         func part(_ octets: [UInt8]) -> String {
             guard range.lowerBound < octets.count else { return "nothing" }
-            if row.sealed.contains(where: { $0.overlaps(range) }) { return "<sealed \(range.count) bytes>" }
+            if isSecret(octets, row, range) { return "<sealed \(range.count) bytes>" }
             let slice = octets[range.lowerBound..<min(range.upperBound, octets.count)]
             return slice.count > 16 ? "\(Hex.encode(slice.prefix(16)))..., \(slice.count) bytes" : Hex.encode(slice)
         }
         return Divergence.Field(path: path, place: "byte \(common + 1) of \(longest)", recorded: part(recorded), now: part(now))
+    }
+
+    /// Whether octets of a command are sealed in the recording, or would be if they were recorded now.
+    private func isSecret(_ octets: [UInt8], _ row: RecordedSession.Octets, _ range: Range<Int>) -> Bool {
+        let places = [SealTable.places(command: octets), SealTable.places(frame: octets, answer: [], checksum: 0)]
+        return (row.sealed + places.flatMap(\.command)).contains { $0.overlaps(range) }
     }
 
     private func commandNotes(at index: Int, recorded: [UInt8], now: [UInt8]) -> [String] {

@@ -15,6 +15,8 @@ final class RecordedCard: Sendable {
     enum Difference: Sendable {
         /// Another command than the recorded one.
         case command(step: Int, recorded: RecordedSession.Octets, now: [UInt8])
+        /// The recorded structured call with another argument.
+        case argument(step: Int, name: String, now: [String: JSONValue])
         /// Something of another kind: a reset where a command was recorded.
         case kind(step: Int, now: String, nowOctets: [UInt8]?)
         /// More than was recorded.
@@ -74,25 +76,30 @@ final class RecordedCard: Sendable {
 
     func control(code: UInt32, input: [UInt8]) throws(TransportError) -> [UInt8] {
         try event("control code \(code)") { step in
-            if case .control(_, let recorded, let sent, let output) = step, recorded == Int(code), sent == input { return .success(output) }
+            if case .control(_, let recorded, let sent, let output) = step, recorded == Int(code), sent ?? input == input { return .success(output) }
             if case .failedEvent(_, let error) = step { return .failure(error) }
             return nil
         }
     }
 
     /// A structured call of a FeliCa or vicinity card: function and arguments must be as recorded.
-    func structured(_ function: String, _ arguments: JSONValue) throws(TransportError) -> JSONValue? {
+    func structured(_ function: String, _ arguments: [String: JSONValue]) throws(TransportError) -> JSONValue? {
         let outcome: RecordedSession.StructuredOutcome = try state.withLock { state throws(TransportError) in
             let step = try current(&state, what: function, octets: nil)
-            guard case .structured(_, function, arguments, let outcome) = step else {
+            guard case .structured(_, function, let recorded, let outcome) = step else {
                 throw differ(.kind(step: state.next, now: function, nowOctets: nil), &state)
             }
+            if let name = recorded.difference(from: arguments) {
+                throw differ(.argument(step: state.next, name: name, now: arguments), &state)
+            }
+            if case .notRecorded = outcome { throw differ(.unanswered(step: state.next), &state) }
             state.next += 1
             return outcome
         }
         switch outcome {
         case .result(let value): return value
         case .failure(let error): throw error
+        case .notRecorded: throw Self.stopped
         }
     }
 

@@ -30,7 +30,7 @@ extension RecordedSession {
                 guard trace.interfaces.indices.contains(row.interface) else { continue }
                 let interface = trace.interfaces[row.interface]
                 switch interface.kind {
-                case .apdu(let reader): exchange(row, reader: reader, isAPDU: true)
+                case .apdu(let reader): exchange(row, reader: reader, isAPDU: row.dissector != "data")
                 case .rf(let reader): exchange(row, reader: reader, isAPDU: false)
                 case .reader(let reader):
                     readerNames[reader] = readerNames[reader] ?? name(from: interface.description)
@@ -45,9 +45,8 @@ extension RecordedSession {
         func finishedTransports() -> [Transport] {
             let readers = Set(steps.keys).union(readerNames.keys).sorted()
             return readers.enumerated().map { index, reader in
-                let row =
-                    transportRows.first { $0.id == reader + 1 }
-                    ?? MetaRow.Transport(id: reader + 1, kind: .iso7816)
+                let id = reader &+ 1
+                let row = transportRows.first { $0.id == id } ?? MetaRow.Transport(id: id, kind: .iso7816)
                 return Transport(row: row, readerName: readerNames[reader] ?? "recorded card", steps: steps[reader] ?? [])
             }
         }
@@ -67,16 +66,7 @@ extension RecordedSession {
         private mutating func exchange(_ row: TraceRow, reader: Int, isAPDU: Bool) {
             guard let packet = row.packetID else { return }
             if row.direction == .received {
-                guard let place = places[packet], var list = steps[place.reader], list.indices.contains(place.index) else { return }
-                let answer = Answer.response(octets(of: row))
-                switch list[place.index] {
-                case .apdu(let packet, let command, .notRecorded) where isAPDU:
-                    list[place.index] = .apdu(packet: packet, command: command, answer: answer)
-                case .frame(let packet, let command, .notRecorded) where !isAPDU:
-                    list[place.index] = .frame(packet: packet, command: command, answer: answer)
-                default: break
-                }
-                steps[place.reader] = list
+                if let place = places[packet] { answer(.response(octets(of: row)), at: place, isAPDU: isAPDU) }
                 return
             }
             let command = octets(of: row)
@@ -86,6 +76,17 @@ extension RecordedSession {
                     : .frame(packet: packet, command: command, answer: .notRecorded),
                 reader: reader
             )
+        }
+
+        /// Gives the exchange at a place its answer, unless it has one.
+        private mutating func answer(_ answer: Answer, at place: (reader: Int, index: Int), isAPDU: Bool?) {
+            switch steps[place.reader]?[place.index] {
+            case .apdu(let packet, let command, .notRecorded)? where isAPDU != false:
+                steps[place.reader]?[place.index] = .apdu(packet: packet, command: command, answer: answer)
+            case .frame(let packet, let command, .notRecorded)? where isAPDU != true:
+                steps[place.reader]?[place.index] = .frame(packet: packet, command: command, answer: answer)
+            default: break
+            }
         }
 
         private mutating func append(_ step: Step, reader: Int) {
@@ -105,31 +106,32 @@ extension RecordedSession {
                 case "removal": append(.removal(packet: packet), reader: reader)
                 case "control":
                     append(
-                        .control(packet: packet, code: event.control ?? 0, input: event.input?.plainValue ?? [], output: event.output?.plainValue ?? []),
+                        .control(packet: packet, code: event.control ?? 0, input: opened(event.input), output: opened(event.output) ?? []),
                         reader: reader
                     )
                 default: break
                 }
             case .error(let failure):
+                let detail = secrets.value(named: "exchange:\(failure.after ?? packet):error")
                 let error = TransportError(
                     TransportError.Case(rawValue: failure.case) ?? .readerFailure, code: failure.code.flatMap { UInt32($0, radix: 16) },
-                    detail: failure.after.flatMap { secrets.value(named: "exchange:\($0):error") }.map { TransportError.detail(in: $0, case: failure.case) } ?? ""
+                    detail: detail.map { TransportError.detail(in: $0, case: failure.case) } ?? ""
                 )
-                guard let after = failure.after, after != packet, let place = places[after], var list = steps[place.reader],
-                    list.indices.contains(place.index)
-                else {
+                guard let after = failure.after, after != packet, let place = places[after] else {
                     append(.failedEvent(packet: packet, error), reader: reader)
                     return
                 }
-                switch list[place.index] {
-                case .apdu(let packet, let command, .notRecorded):
-                    list[place.index] = .apdu(packet: packet, command: command, answer: .failure(error, frame: row.frame))
-                case .frame(let packet, let command, .notRecorded):
-                    list[place.index] = .frame(packet: packet, command: command, answer: .failure(error, frame: row.frame))
-                default: break
-                }
-                steps[place.reader] = list
+                answer(.failure(error, frame: row.frame), at: place, isAPDU: nil)
             default: break
+            }
+        }
+
+        /// The octets that went to the reader or came from it; nil when they are sealed and not at hand.
+        private func opened(_ octets: Sealable<[UInt8]>?) -> [UInt8]? {
+            switch octets {
+            case nil: []
+            case .plain(let octets)?: octets
+            case .sealed(let name)?: secrets.value(named: name)
             }
         }
 
@@ -138,7 +140,7 @@ extension RecordedSession {
             switch meta {
             case .transport(let transport): transportRows.append(transport)
             case .call(let call): begin(call, packet)
-            case .return(let outcome): end(outcome)
+            case .return(let outcome): end(outcome, packet)
             case .entropy(let draw):
                 if let index = callIndex[draw.call] { calls[index].draws.append(draw) }
             case .clock(let time):
@@ -164,33 +166,37 @@ extension RecordedSession {
             calls.append(call)
             // A structured call of a FeliCa or vicinity card is served as a whole; chaining runs over its own exchanges.
             if let transport = row.transport, row.flow == nil, !row.function.hasPrefix("sendAPDUWithChaining") {
-                let reader = transport - 1
+                let reader = transport &- 1
                 structured[row.id] = (reader, steps[reader, default: []].count)
-                append(
-                    .structured(
-                        packet: packet, function: row.function, arguments: .object(call.arguments), outcome: .result(nil)
-                    ),
-                    reader: reader
+                let arguments = Arguments(
+                    values: call.arguments, sealed: Set(row.args.filter { $0.value.sealedName != nil }.keys)
                 )
+                append(.structured(packet: packet, function: row.function, arguments: arguments, outcome: .notRecorded), reader: reader)
             }
         }
 
-        private mutating func end(_ outcome: MetaRow.Return) {
+        private mutating func end(_ outcome: MetaRow.Return, _ packet: UInt64) {
             guard let index = callIndex[outcome.call] else { return }
             calls[index].outcome = outcome
+            calls[index].endPacket = packet
             calls[index].result = secrets.value(named: "call:\(outcome.call):result").map { String(decoding: $0, as: UTF8.self) }
             calls[index].errorDetail = secrets.value(named: "call:\(outcome.call):error").map { String(decoding: $0, as: UTF8.self) }
-            guard let place = structured[outcome.call], var list = steps[place.reader], list.indices.contains(place.index),
-                case .structured(let packet, let function, let arguments, _) = list[place.index]
+            guard let place = structured[outcome.call],
+                case .structured(let packet, let function, let arguments, _)? = steps[place.reader]?[place.index]
             else { return }
             let result: StructuredOutcome =
                 outcome.ok
                 ? .result(calls[index].result.flatMap { try? JSONValue.parse($0) })
-                : .failure(
-                    TransportError(TransportError.Case(rawValue: outcome.case ?? "") ?? .readerFailure, detail: calls[index].errorDetail ?? "")
-                )
-            list[place.index] = .structured(packet: packet, function: function, arguments: arguments, outcome: result)
-            steps[place.reader] = list
+                : .failure(error(of: outcome, text: calls[index].errorDetail ?? ""))
+            steps[place.reader]?[place.index] = .structured(packet: packet, function: function, arguments: arguments, outcome: result)
+        }
+
+        /// The error that a structured call threw; the recorded text begins with its case.
+        private func error(of outcome: MetaRow.Return, text: String) -> TransportError {
+            let name = outcome.case ?? ""
+            let detail = TransportError.detail(in: Array(text.utf8), case: name)
+            let code = outcome.extra["code"]?.stringValue.flatMap { UInt32($0, radix: 16) }
+            return TransportError(TransportError.Case(rawValue: name) ?? .readerFailure, code: code, detail: detail)
         }
     }
 }

@@ -27,10 +27,11 @@ struct RecordedSession: Sendable {
     enum Step: Sendable {
         case apdu(packet: UInt64, command: Octets, answer: Answer)
         case frame(packet: UInt64, command: Octets, answer: Answer)
-        case structured(packet: UInt64, function: String, arguments: JSONValue, outcome: StructuredOutcome)
+        case structured(packet: UInt64, function: String, arguments: Arguments, outcome: StructuredOutcome)
         case reset(packet: UInt64, atr: [UInt8])
         case removal(packet: UInt64)
-        case control(packet: UInt64, code: Int, input: [UInt8], output: [UInt8])
+        /// `input` is nil when it is sealed and not at hand: it then matches anything.
+        case control(packet: UInt64, code: Int, input: [UInt8]?, output: [UInt8])
         /// Something was done to the reader and failed.
         case failedEvent(packet: UInt64, TransportError)
 
@@ -45,9 +46,27 @@ struct RecordedSession: Sendable {
         /// Whether it counts as an exchange with the card.
         var isExchange: Bool {
             switch self {
-            case .apdu, .frame: true
+            case .apdu, .frame, .structured: true
             default: false
             }
+        }
+    }
+
+    /// The arguments of a structured call.
+    struct Arguments: Sendable {
+        var values: [String: JSONValue]
+        /// Those that are sealed: they are never printed. One that has no value here matches anything.
+        var sealed: Set<String>
+
+        /// The first argument, by name, that is not as recorded.
+        func difference(from now: [String: JSONValue]) -> String? {
+            Set(values.keys).union(now.keys).sorted().first { name in
+                values[name] != now[name] && !(values[name] == nil && sealed.contains(name))
+            }
+        }
+
+        func text(_ name: String, of values: [String: JSONValue]) -> String {
+            sealed.contains(name) ? "<sealed>" : values[name]?.text ?? "absent"
         }
     }
 
@@ -55,12 +74,16 @@ struct RecordedSession: Sendable {
         /// The result, when the secrets hold it.
         case result(JSONValue?)
         case failure(TransportError)
+        /// The recording ends before its return.
+        case notRecorded
     }
 
     struct Call: Sendable {
         var row: MetaRow.Call
         var packet: UInt64
         var outcome: MetaRow.Return?
+        /// The number of its return; nil when the recording ends before it.
+        var endPacket: UInt64?
         /// Canonical JSON, from the secrets.
         var result: String?
         var errorDetail: String?
@@ -77,8 +100,6 @@ struct RecordedSession: Sendable {
         var row: MetaRow.Transport
         var readerName: String
         var steps: [Step] = []
-        /// Exchanges whose secrets are missing, so that octets in them match anything.
-        var sealedExchanges = 0
     }
 
     private(set) var calls: [Call] = []
@@ -95,6 +116,14 @@ struct RecordedSession: Sendable {
 
     /// The call to replay: the first one that a flow made.
     var flowCall: Call? { calls.first { $0.row.flow != nil } }
+
+    /// What a transport was asked while `call` ran: exchanges of other calls, before and after it, are none of its own.
+    func transport(_ transport: Transport, during call: Call) -> Transport {
+        var transport = transport
+        let end = call.endPacket ?? .max
+        if call.packet <= end { transport.steps.removeAll { !(call.packet...end).contains($0.packet) } }
+        return transport
+    }
 
     /// The draws of `call` whose octets are not at hand.
     func missingDraws(of call: Call) -> [MetaRow.Entropy] {

@@ -12,7 +12,7 @@ final class RecordedFeliCaTransport: RecordedTransport, FeliCaTagTransporting, @
     func readWithoutEncryption(serviceCodeList: [Data], blockList: [Data]) async throws -> [Data] {
         try list(
             try card.structured(
-                "readWithoutEncryption(serviceCodeList:blockList:)", .object(["serviceCodeList": json(serviceCodeList), "blockList": json(blockList)])
+                "readWithoutEncryption(serviceCodeList:blockList:)", ["serviceCodeList": json(serviceCodeList), "blockList": json(blockList)]
             )
         )
     }
@@ -20,7 +20,7 @@ final class RecordedFeliCaTransport: RecordedTransport, FeliCaTagTransporting, @
     func readWithoutEncryption(serviceCode: Data, blockList: [Data]) async throws -> [Data] {
         try list(
             try card.structured(
-                "readWithoutEncryption(serviceCode:blockList:)", .object(["serviceCode": json(serviceCode), "blockList": json(blockList)])
+                "readWithoutEncryption(serviceCode:blockList:)", ["serviceCode": json(serviceCode), "blockList": json(blockList)]
             )
         )
     }
@@ -28,19 +28,19 @@ final class RecordedFeliCaTransport: RecordedTransport, FeliCaTagTransporting, @
     func writeWithoutEncryption(serviceCodeList: [Data], blockList: [Data], blockData: [Data]) async throws {
         _ = try card.structured(
             "writeWithoutEncryption(serviceCodeList:blockList:blockData:)",
-            .object(["serviceCodeList": json(serviceCodeList), "blockList": json(blockList), "blockData": json(blockData)])
+            ["serviceCodeList": json(serviceCodeList), "blockList": json(blockList), "blockData": json(blockData)]
         )
     }
 
     func writeWithoutEncryption(serviceCode: Data, blockList: [Data], blockData: [Data]) async throws {
         _ = try card.structured(
             "writeWithoutEncryption(serviceCode:blockList:blockData:)",
-            .object(["serviceCode": json(serviceCode), "blockList": json(blockList), "blockData": json(blockData)])
+            ["serviceCode": json(serviceCode), "blockList": json(blockList), "blockData": json(blockData)]
         )
     }
 
     func requestService(nodeCodeList: [Data]) async throws -> [Data] {
-        try list(try card.structured("requestService(nodeCodeList:)", .object(["nodeCodeList": json(nodeCodeList)])))
+        try list(try card.structured("requestService(nodeCodeList:)", ["nodeCodeList": json(nodeCodeList)]))
     }
 }
 
@@ -48,18 +48,18 @@ final class RecordedFeliCaTransport: RecordedTransport, FeliCaTagTransporting, @
 final class RecordedISO15693Transport: RecordedTransport, ISO15693TagTransporting, @unchecked Sendable {
     var icManufacturerCode: Int { card.transport.row.icManufacturerCode ?? 0 }
 
-    func readBlock(_ block: UInt8) async throws -> Data { try data(try card.structured("readBlock(_:)", .object(["block": number(Int(block))]))) }
+    func readBlock(_ block: UInt8) async throws -> Data { try data(try card.structured("readBlock(_:)", ["block": number(Int(block))])) }
 
     func writeBlock(_ block: UInt8, data: Data) async throws {
-        _ = try card.structured("writeBlock(_:data:)", .object(["block": number(Int(block)), "data": json(data)]))
+        _ = try card.structured("writeBlock(_:data:)", ["block": number(Int(block)), "data": json(data)])
     }
 
     func readBlocks(range: NSRange) async throws -> [Data] {
-        try list(try card.structured("readBlocks(range:)", .object(["range": json(range)])))
+        try list(try card.structured("readBlocks(range:)", ["range": json(range)]))
     }
 
     func getSystemInfo() async throws -> ISO15693SystemInfo {
-        let value = try card.structured("getSystemInfo()", .object([:]))
+        let value = try card.structured("getSystemInfo()", [:])
         guard case .object(let fields)? = value, case .integer(let dsfid)? = fields["dsfid"], case .integer(let afi)? = fields["afi"],
             case .integer(let size)? = fields["blockSize"], case .integer(let count)? = fields["blockCount"],
             case .integer(let reference)? = fields["icReference"]
@@ -71,7 +71,7 @@ final class RecordedISO15693Transport: RecordedTransport, ISO15693TagTransportin
     }
 
     func getBlockSecurityStatus(range: NSRange) async throws -> [Bool] {
-        guard case .array(let flags)? = try card.structured("getBlockSecurityStatus(range:)", .object(["range": json(range)])) else {
+        guard case .array(let flags)? = try card.structured("getBlockSecurityStatus(range:)", ["range": json(range)]) else {
             throw notAtHand
         }
         return try flags.map { value in
@@ -80,28 +80,28 @@ final class RecordedISO15693Transport: RecordedTransport, ISO15693TagTransportin
         }
     }
 
-    func writeAFI(_ afi: UInt8) async throws { _ = try card.structured("writeAFI(_:)", .object(["afi": number(Int(afi))])) }
-    func lockAFI() async throws { _ = try card.structured("lockAFI()", .object([:])) }
-    func writeDSFID(_ dsfid: UInt8) async throws { _ = try card.structured("writeDSFID(_:)", .object(["dsfid": number(Int(dsfid))])) }
-    func lockDSFID() async throws { _ = try card.structured("lockDSFID()", .object([:])) }
+    func writeAFI(_ afi: UInt8) async throws { _ = try card.structured("writeAFI(_:)", ["afi": number(Int(afi))]) }
+    func lockAFI() async throws { _ = try card.structured("lockAFI()", [:]) }
+    func writeDSFID(_ dsfid: UInt8) async throws { _ = try card.structured("writeDSFID(_:)", ["dsfid": number(Int(dsfid))]) }
+    func lockDSFID() async throws { _ = try card.structured("lockDSFID()", [:]) }
 
     func customCommand(code: Int, parameters: Data) async throws -> Data {
-        let arguments: JSONValue = .object(["code": number(code), "parameters": json(parameters)])
+        let arguments: [String: JSONValue] = ["code": number(code), "parameters": json(parameters)]
         return try data(try card.structured("customCommand(code:parameters:)", arguments))
     }
 
     func challenge(cryptoSuiteIdentifier: Int, message: Data) async throws {
-        let arguments: JSONValue = .object(["cryptoSuiteIdentifier": number(cryptoSuiteIdentifier), "message": json(message)])
+        let arguments: [String: JSONValue] = ["cryptoSuiteIdentifier": number(cryptoSuiteIdentifier), "message": json(message)]
         _ = try card.structured("challenge(cryptoSuiteIdentifier:message:)", arguments)
     }
 
     func authenticate(cryptoSuiteIdentifier: Int, message: Data) async throws -> ISO15693SecurityResponse {
-        let arguments: JSONValue = .object(["cryptoSuiteIdentifier": number(cryptoSuiteIdentifier), "message": json(message)])
+        let arguments: [String: JSONValue] = ["cryptoSuiteIdentifier": number(cryptoSuiteIdentifier), "message": json(message)]
         return try securityResponse(try card.structured("authenticate(cryptoSuiteIdentifier:message:)", arguments))
     }
 
     func keyUpdate(keyIdentifier: Int, message: Data) async throws -> ISO15693SecurityResponse {
-        let arguments: JSONValue = .object(["keyIdentifier": number(keyIdentifier), "message": json(message)])
+        let arguments: [String: JSONValue] = ["keyIdentifier": number(keyIdentifier), "message": json(message)]
         return try securityResponse(try card.structured("keyUpdate(keyIdentifier:message:)", arguments))
     }
 

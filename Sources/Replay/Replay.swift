@@ -129,9 +129,10 @@ public struct Replay: Sendable {
     private func play(
         _ call: RecordedSession.Call, _ operation: (any NFCTagTransport) async throws -> String?
     ) async -> ReplayReport {
-        let transport =
+        let whole =
             session.transports.first { $0.row.id == call.row.transport } ?? session.transports.first
             ?? RecordedSession.Transport(row: MetaRow.Transport(id: 1, kind: .iso7816), readerName: "recorded card")
+        let transport = session.transport(whole, during: call)
         let card = RecordedCard(transport)
         let draws = ReplayDraws(call: call, secrets: secrets)
         var result: Result<String?, any Error>
@@ -146,6 +147,7 @@ public struct Replay: Sendable {
         let elapsed = ContinuousClock.now - start
         let comparison = Comparison(session: session, trace: trace, secrets: secrets, call: call, card: card, draws: draws)
         var report = report(comparison.verdict(of: result))
+        report.exchanges = transport.steps.count(where: \.isExchange)
         report.seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
         report.notCompared = transport.steps.count { step in
             switch step {

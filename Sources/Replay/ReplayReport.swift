@@ -74,6 +74,13 @@ public struct Divergence: Error, Sendable, CustomStringConvertible {
         public var place: String
         public var recorded: String
         public var now: String
+
+        public init(path: String, place: String, recorded: String, now: String) {
+            self.path = path
+            self.place = place
+            self.recorded = recorded
+            self.now = now
+        }
     }
 
     /// A line of the recording beside the place: what `show` prints of it.

@@ -52,6 +52,9 @@ struct ChannelTracker {
         var otherCounters: [UInt64] = []
     }
 
+    /// How many document keys are tried on one message: a hostile file may hold any number.
+    private static let mostSeeds = 64
+
     private let seeds: [[UInt8]]
     /// Session keys that the recorder kept, by the exchange after which they hold.
     private let sessionKeys: [UInt32: (enc: [UInt8], mac: [UInt8], counter: UInt64)]
@@ -61,17 +64,20 @@ struct ChannelTracker {
     private var channel: Channel?
 
     init(secrets: SecretStore) {
-        seeds = secrets.keys(named: "bac.seed").map(\.octets)
-        var keys: [UInt32: (enc: [UInt8], mac: [UInt8], counter: UInt64)] = [:]
-        let macs = secrets.keys(named: "secureMessaging.mac")
-        let counters = secrets.keys(named: "secureMessaging.ssc")
-        for enc in secrets.keys(named: "secureMessaging.enc") where enc.octets.count == 16 {
-            guard let mac = macs.first(where: { $0.packetID == enc.packetID }), mac.octets.count == 16,
-                let counter = counters.first(where: { $0.packetID == enc.packetID }), counter.octets.count == 8
-            else { continue }
-            keys[enc.packetID] = (enc.octets, mac.octets, counter.octets.reduce(0) { $0 << 8 | UInt64($1) })
+        var known: Set<[UInt8]> = []
+        seeds = secrets.keys(named: "bac.seed").map(\.octets).filter { known.insert($0).inserted }.prefix(Self.mostSeeds) + []
+        func keys(_ name: String, count: Int) -> [UInt32: [UInt8]] {
+            let records = secrets.keys(named: name).lazy.filter { $0.octets.count == count }
+            return Dictionary(records.map { ($0.packetID, $0.octets) }, uniquingKeysWith: { first, _ in first })
         }
-        sessionKeys = keys
+        let macs = keys("secureMessaging.mac", count: 16)
+        let counters = keys("secureMessaging.ssc", count: 8)
+        var sessions: [UInt32: (enc: [UInt8], mac: [UInt8], counter: UInt64)] = [:]
+        for (packet, enc) in keys("secureMessaging.enc", count: 16) {
+            guard let mac = macs[packet], let counter = counters[packet] else { continue }
+            sessions[packet] = (enc, mac, counter.reduce(0) { $0 << 8 | UInt64($1) })
+        }
+        sessionKeys = sessions
     }
 
     /// The card was reset, removed or newly connected.

@@ -133,7 +133,7 @@ enum MetaText {
         switch group {
         case "com": 0
         case "sod": 1
-        default: 1 + (Int(group.drop { !$0.isNumber }) ?? 99)
+        default: UInt8(group.drop { !$0.isNumber }).map { 1 + Int($0) } ?? 999
         }
     }
 

@@ -30,13 +30,14 @@ public struct SealedPlaces: Sendable, Equatable {
         var octets = row.body
         var unknown: [Range<Int>] = []
         let records = row.packetID.map { packet in
-            secrets.sealed(
-                packetID: packet, interface: row.interface, direction: row.direction ?? .sent
-            )
+            secrets.sealed(packetID: packet, interface: row.interface, direction: row.direction ?? .sent)
         }
+        let known = Dictionary(
+            (records ?? []).map { (Int($0.offset)..<Int($0.offset) + $0.octets.count, $0.octets) }, uniquingKeysWith: { first, _ in first }
+        )
         for place in places {
-            if let record = records?.first(where: { Int($0.offset) == place.lowerBound && $0.octets.count == place.count }) {
-                octets.replaceSubrange(place, with: record.octets)
+            if let secret = known[place] {
+                octets.replaceSubrange(place, with: secret)
             } else {
                 unknown.append(place)
             }

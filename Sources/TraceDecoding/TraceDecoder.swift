@@ -11,6 +11,8 @@ import TraceFile
 /// trace's own rows. It never fails; what it does not know stays bytes.
 public struct TraceDecoder: Sendable {
     private let secrets: SecretStore
+    /// A tracker with the keys of the secrets, before its first message.
+    private let freshChannel: ChannelTracker
     private let showsSecrets: Bool
     private var interfaces: [TraceInterface]
     private var readers: [Int: ReaderState] = [:]
@@ -38,6 +40,7 @@ public struct TraceDecoder: Sendable {
         self.interfaces = interfaces
         self.showsSecrets = showsSecrets
         self.secrets = secrets
+        freshChannel = ChannelTracker(secrets: secrets)
     }
 
     /// A reader's interfaces were declared after the first row.
@@ -54,6 +57,8 @@ public struct TraceDecoder: Sendable {
         var decoded = DecodedRow(row: row, interface: kind, kind: .frame)
         decoded.sealed = places.places
         switch kind {
+        // A frame that went to a card of ISO/IEC 7816-4 stands among its commands and is none.
+        case .apdu where row.dissector == "data": frame(&decoded)
         case .apdu(let reader): apdu(&decoded, places, reader)
         case .plain: plainView(&decoded)
         case .rf: frame(&decoded)
@@ -69,7 +74,7 @@ public struct TraceDecoder: Sendable {
 
     private mutating func apdu(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ reader: Int) {
         decoded.grammar = "iso7816"
-        var state = readers[reader] ?? ReaderState(channel: ChannelTracker(secrets: secrets))
+        var state = readers[reader] ?? ReaderState(channel: freshChannel)
         defer {
             if state.channel.isOpen { decoded.sessions.append(("secureMessaging", "open")) }
             readers[reader] = state

@@ -77,7 +77,10 @@ public struct SummaryLine: Sendable, Equatable {
     static func seconds(_ nanoseconds: UInt64) -> String { decimal(nanoseconds / 1000, places: 6) }
 
     /// `0.11`.
-    static func milliseconds(_ nanoseconds: UInt64) -> String { decimal((nanoseconds + 5_000) / 10_000, places: 2) }
+    static func milliseconds(_ nanoseconds: UInt64) -> String { decimal(rounded(nanoseconds, 10_000), places: 2) }
+
+    /// `number / unit`, rounded; never past the largest number.
+    static func rounded(_ number: UInt64, _ unit: UInt64) -> UInt64 { number / unit + (number % unit >= unit / 2 ? 1 : 0) }
 
     /// A number of units of 10 to the minus `places`, with a point.
     public static func decimal(_ number: UInt64, places: Int) -> String {
@@ -237,7 +240,8 @@ public struct TraceSummary: Sendable {
         guard case .entropy(let draw)? = row.meta else { return }
         let parts = line.what.split(separator: " ", maxSplits: 1)
         guard let first = parts.first, let count = Int(first), parts.count == 2 else { return }
-        line.what = "\(count + draw.length) \(parts[1]), \(MetaText.label(draw.label))"
+        let (sum, isTooLong) = count.addingReportingOverflow(draw.length)
+        line.what = "\(isTooLong ? .max : sum) \(parts[1]), \(MetaText.label(draw.label))"
         line.frames = line.frames.lowerBound...max(line.frames.lowerBound, row.row.frame)
     }
 
@@ -256,7 +260,8 @@ public struct TraceSummary: Sendable {
             run.total += place.length
             run.line.exchanges += 1
             run.line.lastNumber = line.number
-            run.line.duration = (run.line.duration ?? 0) + (line.duration ?? 0)
+            let (sum, isTooLong) = (run.line.duration ?? 0).addingReportingOverflow(line.duration ?? 0)
+            run.line.duration = isTooLong ? .max : sum
             run.line.answer = line.answer
             run.line.frames = run.line.frames.lowerBound...max(run.line.frames.lowerBound, line.frames.upperBound)
             run.line.what =
@@ -278,7 +283,7 @@ public struct TraceSummary: Sendable {
 extension SummaryLine {
     /// `1.8 ms`, `4.2 s`.
     public static func span(_ nanoseconds: UInt64) -> String {
-        if nanoseconds < 1_000_000_000 { return "\(decimal((nanoseconds + 50_000) / 100_000, places: 1)) ms" }
-        return "\(decimal((nanoseconds + 50_000_000) / 100_000_000, places: 1)) s"
+        if nanoseconds < 1_000_000_000 { return "\(decimal(rounded(nanoseconds, 100_000), places: 1)) ms" }
+        return "\(decimal(rounded(nanoseconds, 100_000_000), places: 1)) s"
     }
 }

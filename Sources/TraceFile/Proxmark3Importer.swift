@@ -57,18 +57,16 @@ public enum Proxmark3Importer {
         )
     }
 
-    /// Imports a file and writes the trace.
+    /// Imports a file.
     ///
-    /// - Throws: ``TraceFileError`` for a file that cannot be read, one without octets, or one that cannot be written.
+    /// - Throws: ``TraceFileError`` for a file that cannot be read and one without octets.
     public static func importFile(
-        _ path: String, protocol rf: RFProtocol?, to output: String, replacing: Bool = false, application: String = "tapdeck"
+        _ path: String, protocol rf: RFProtocol?, application: String = "tapdeck"
     ) throws(TraceFileError) -> ImportedTrace {
         let octets = try OctetSource(path: path).readAll(limit: sizeLimit)
         guard !octets.isEmpty else { throw TraceFileError(.empty, path: path) }
         let name = path.split(separator: "/").last.map(String.init) ?? path
-        let imported = importTrace(octets, protocol: rf, name: name, application: application)
-        try imported.trace.write(to: output, replacing: replacing)
-        return imported
+        return importTrace(octets, protocol: rf, name: name, application: application)
     }
 
     /// The device keeps at most a megabyte; a file past this is none of its.

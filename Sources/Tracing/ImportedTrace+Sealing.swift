@@ -4,7 +4,7 @@ import Glibc
 import TraceFile
 
 extension ImportedTrace {
-    /// The trace with what is secret in its APDUs set to `00`, as ``SealTable`` says, and those octets as records.
+    /// The trace with what is secret in its APDUs and frames set to `00`, as ``SealTable`` says, and those octets as records.
     ///
     /// A row that a packet id joins to a command before it is its answer.
     public func sealed() -> (trace: Trace, secrets: [SecretRecord]) {
@@ -12,11 +12,12 @@ extension ImportedTrace {
         var secrets: [SecretRecord] = []
         for index in sealed.rows.indices {
             let row = sealed.rows[index]
-            guard case .apdu = trace.kind(of: row), row.direction == .sent else { continue }
+            guard row.direction == .sent else { continue }
             let next = index + 1
             let answer = sealed.rows.indices.contains(next) ? sealed.rows[next] : nil
             let isAnswered = answer?.direction == .received && answer?.packetID == row.packetID
-            let places = SealTable.places(command: row.body, answer: isAnswered ? answer?.body ?? [] : [])
+            let places = Self.places(trace.kind(of: row), row, isAnswered ? answer?.body ?? [] : [])
+            guard !places.isEmpty else { continue }
             secrets += Self.seal(places.command, in: &sealed.rows[index])
             if isAnswered { secrets += Self.seal(places.answer, in: &sealed.rows[next]) }
         }
@@ -43,6 +44,23 @@ extension ImportedTrace {
         try writer.close()
         try trace.write(to: path, replacing: replacing)
         return Set(secrets.map { "\($0.packetID) \($0.direction)" }).count
+    }
+
+    /// Frames under `iso14443` have four octets before them, whose second says whether a checksum follows (link type 264);
+    /// other frames are as the capture had them, with a checksum or without.
+    private static func places(_ kind: InterfaceKind, _ row: TraceRow, _ answer: [UInt8]) -> SealTable.Places {
+        switch kind {
+        case .apdu: return SealTable.places(command: row.body, answer: answer)
+        case .rf where row.dissector == "iso14443":
+            guard row.body.count > 4 else { return SealTable.Places() }
+            let checksum = row.body[1] >= 0xFE ? 2 : 0
+            return SealTable.places(frame: Array(row.body.dropFirst(4)), answer: Array(answer.dropFirst(4)), checksum: checksum)
+                .moved(command: 4, answer: 4)
+        case .rf:
+            let checked = SealTable.places(frame: row.body, answer: answer, checksum: 2)
+            return checked.isEmpty ? SealTable.places(frame: row.body, answer: answer, checksum: 0) : checked
+        default: return SealTable.Places()
+        }
     }
 
     private static func seal(_ places: [Range<Int>], in row: inout TraceRow) -> [SecretRecord] {

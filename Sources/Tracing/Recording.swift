@@ -121,6 +121,8 @@ public final class Recording: Sendable {
             summary.rows = state.writer.rowCount
             summary.byteCount = state.writer.byteCount
             summary.secretsByteCount = state.secrets?.byteCount
+            let first = state.firstTime ?? state.lastTime
+            summary.seconds = Double(state.lastTime >= first ? state.lastTime - first : 0) / 1e9
             return summary
         }
     }

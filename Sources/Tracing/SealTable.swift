@@ -42,55 +42,81 @@ public enum SealTable {
     // MARK: - The table
 
     /// Instructions whose data field is secret, for commands of the card itself (not of the reader, class `FF`).
-    private static let secretInstructions: [(name: String, applies: @Sendable (_ cla: UInt8, _ ins: UInt8) -> Bool)] = [
-        ("VERIFY", { _, ins in ins == 0x20 || ins == 0x21 }),
-        ("CHANGE REFERENCE DATA", { _, ins in ins == 0x24 || ins == 0x25 }),
-        ("RESET RETRY COUNTER", { _, ins in ins == 0x2C || ins == 0x2D }),
-        ("CHV of GSM 11.11", { cla, ins in cla == 0xA0 && (ins == 0x26 || ins == 0x28) }),
-        ("PUT KEY, STORE DATA of GlobalPlatform", { cla, ins in cla & 0x80 != 0 && cla < 0x90 && (ins == 0xD8 || ins == 0xE2) }),
-        ("ChangeKey, ChangeKeyEV2, SetConfiguration of DESFire", { cla, ins in cla == 0x90 && [0xC4, 0xC6, 0x5C].contains(ins) }),
+    private static let secretInstructions: [(name: String, applies: @Sendable (_ header: ArraySlice<UInt8>) -> Bool)] = [
+        ("VERIFY", { isOf($0, 0x20, 0x21) }),
+        ("CHANGE REFERENCE DATA", { isOf($0, 0x24, 0x25) }),
+        ("DISABLE and ENABLE VERIFICATION, of GSM 11.11 too", { isOf($0, 0x26, 0x28) }),
+        ("RESET RETRY COUNTER", { isOf($0, 0x2C, 0x2D) }),
+        ("PUT KEY, STORE DATA of GlobalPlatform, on every channel", { isGlobalPlatform($0) && isOf($0, 0xD8, 0xE2) }),
+        ("ChangeKey, ChangeKeyEV2, SetConfiguration of DESFire", { $0.first == 0x90 && isOf($0, 0xC4, 0xC6, 0x5C) }),
+        ("PUT DATA of a private key into an OpenPGP card", { isOf($0, 0xDB) && $0.dropFirst(2).elementsEqual([0x3F, 0xFF]) }),
     ]
 
     /// Instructions of the reader (class `FF`, PC/SC part 3) whose data field is secret.
     private static let secretReaderInstructions: [(name: String, ins: UInt8)] = [("LOAD KEYS", 0x82), ("VERIFY", 0x20)]
+
+    /// Native DESFire commands whose parameters are secret, as frames without the ISO/IEC 7816-4 wrapping.
+    private static let secretDESFireCommands: Set<UInt8> = [0xC4, 0xC6, 0x5C]
 
     /// Pages of the Type 2 family that hold keys or passwords when written: Ultralight C 2C-2F, Ultralight AES 30-37,
     /// PWD and PACK of Ultralight EV1 and NTAG (12-13, 27-28, 2B-2C, 85-86, E5-E6).
     private static let secretPages: Set<UInt8> = Set(0x2C...0x2F).union(0x30...0x37)
         .union([0x12, 0x13, 0x27, 0x28, 0x2B, 0x2C, 0x85, 0x86, 0xE5, 0xE6])
 
+    private static func isOf(_ header: ArraySlice<UInt8>, _ instructions: UInt8...) -> Bool {
+        header.dropFirst().first.map(instructions.contains) ?? false
+    }
+
+    /// Classes 80 to 8F and C0 to EF: proprietary, on the first four channels and on the others (GlobalPlatform 2.3 11.1.4).
+    private static func isGlobalPlatform(_ header: ArraySlice<UInt8>) -> Bool {
+        header.first.map { (0x80...0x8F).contains($0) || (0xC0...0xEF).contains($0) } ?? false
+    }
+
+    /// The last block of a MIFARE Classic sector holds key A in its first six octets and key B in its last six; sectors have
+    /// four blocks, from block 128 on sixteen.
+    private static func isSectorTrailer(_ block: UInt8) -> Bool { block & (block < 128 ? 3 : 15) == (block < 128 ? 3 : 15) }
+
     // MARK: - Looking it up
 
     private static func places(command: ArraySlice<UInt8>, answer: ArraySlice<UInt8>, depth: Int) -> Places {
         guard depth > 0, command.count >= 5, let data = dataField(of: command) else { return Places() }
         let start = command.startIndex
-        let cla = command[start]
         let ins = command[start + 1]
         let relative = data.lowerBound - start..<data.upperBound - start
-        if cla != 0xFF {
-            let isSecret = secretInstructions.contains { $0.applies(cla, ins) }
+        if command[start] != 0xFF {
+            let isSecret = secretInstructions.contains { $0.applies(command.prefix(4)) }
             return isSecret ? Places(command: [relative]) : Places()
         }
         if secretReaderInstructions.contains(where: { $0.ins == ins }) { return Places(command: [relative]) }
-        if ins == 0xD6, secretPages.contains(command[start + 3]), data.count == 4 { return Places(command: [relative]) }
+        if ins == 0xD6, data.count == 4, secretPages.contains(command[start + 3]) { return Places(command: [relative]) }
+        if ins == 0xD6, data.count == 16, isSectorTrailer(command[start + 3]) {
+            return Places(command: trailerKeys(at: relative.lowerBound))
+        }
         if ins == 0x00 || ins == 0xC2 || ins == 0x50 {
             return insideReaderCommand(command[data], answer: answer, ins: ins, offset: relative.lowerBound, depth: depth)
         }
         return Places()
     }
 
-    /// The data field of a command in any form; nil when there is none or the lengths do not fit.
+    private static func trailerKeys(at start: Int) -> [Range<Int>] { [start..<start + 6, start + 10..<start + 16] }
+
+    /// The data field of a command in any form, nil when there is none. Of octets that fit no form, everything behind the
+    /// header that may be data: a malformed VERIFY holds a PIN as well.
     private static func dataField(of command: ArraySlice<UInt8>) -> Range<Int>? {
         let start = command.startIndex
+        let rest = command.count - 5
+        guard rest > 0 else { return nil }
         let short = Int(command[start + 4])
         if short != 0 {
-            let end = min(start + 5 + short, command.endIndex)
-            return end > start + 5 ? start + 5..<end : nil
+            // Lc, data, perhaps Le.
+            return short == rest || short + 1 == rest ? start + 5..<start + 5 + short : start + 5..<command.endIndex
         }
-        guard command.count > 7 else { return nil }
+        // An extended Le alone.
+        if rest == 2 { return nil }
+        guard rest > 2 else { return start + 5..<command.endIndex }
         let length = Int(command[start + 5]) << 8 | Int(command[start + 6])
-        let end = min(start + 7 + length, command.endIndex)
-        return end > start + 7 ? start + 7..<end : nil
+        guard length > 0, length == rest - 2 || length == rest - 4 else { return start + 5..<command.endIndex }
+        return start + 7..<start + 7 + length
     }
 
     /// A frame inside a PN53x direct transmit (`FF 00 00 00`) or a transparent exchange (`FF C2 00 01`, Sony `FF 50`).
@@ -127,27 +153,79 @@ public enum SealTable {
     }
 
     private static func places(frame: ArraySlice<UInt8>, answer: ArraySlice<UInt8>, checksum: Int, depth: Int) -> Places {
+        let found = framePlaces(frame, answer: answer, checksum: checksum, depth: depth)
+        // A frame that came with its CRC although nobody said so.
+        guard found.isEmpty, checksum == 0, endsWithCRC(frame) else { return found }
+        return framePlaces(frame, answer: answer, checksum: 2, depth: depth)
+    }
+
+    private static func framePlaces(
+        _ frame: ArraySlice<UInt8>, answer: ArraySlice<UInt8>, checksum: Int, depth: Int
+    ) -> Places {
         guard depth > 0, let first = frame.first, frame.count > checksum else { return Places() }
         let payload = frame.count - checksum
-        func sealed(from start: Int) -> Range<Int> { start..<frame.count }
+        let second = frame.dropFirst().first ?? 0
+        /// `ranges`, and the checksum after them.
+        func sealed(_ ranges: [Range<Int>]) -> [Range<Int>] { checksum > 0 ? ranges + [payload..<frame.count] : ranges }
         switch first {
         case 0x1B where payload == 5:
-            // PWD_AUTH: the password, and PACK in the answer.
-            let pack = answer.count >= 2 + checksum ? [0..<answer.count] : []
-            return Places(command: [sealed(from: 1)], answer: pack)
-        case 0xA2 where payload == 6 && secretPages.contains(frame[frame.startIndex + 1]):
-            return Places(command: [sealed(from: 2)])
+            // PWD_AUTH: the password, and PACK in the answer. A NAK has four bits and tells nothing.
+            return Places(command: sealed([1..<payload]), answer: answer.count >= 2 + checksum ? [0..<answer.count] : [])
+        case 0xA2 where payload == 6 && secretPages.contains(second): return Places(command: sealed([2..<payload]))
+        case 0xA0 where payload == 18 && isSectorTrailer(second): return Places(command: sealed(trailerKeys(at: 2)))
+        case 0x60 where payload == 12, 0x61 where payload == 12:
+            // MIFARE Classic authentication as readers take it: block, key, UID.
+            return Places(command: sealed([2..<8]))
+        case _ where secretDESFireCommands.contains(first) && payload > 2: return Places(command: sealed([2..<payload]))
+        case _ where payload > 3 && [0xB1, 0xB3, 0xB4].contains(second) && frame[frame.startIndex + 2] == 0x04:
+            // Password commands of NXP's vicinity cards: flags, command, manufacturer (ISO/IEC 15693-3 10.5).
+            return Places(command: sealed([3..<payload]))
         case 0x02, 0x03, 0x0A, 0x0B, 0x12, 0x13, 0x1A, 0x1B:
-            // An I-block: PCB, CID when bit 4 says so, then the APDU (ISO/IEC 14443-4 7.1).
+            // An I-block: PCB, CID when bit 4 says so, then the APDU or a native command (ISO/IEC 14443-4 7.1).
             let head = first & 0x08 != 0 ? 2 : 1
             guard payload > head else { return Places() }
-            let inner = places(command: frame.dropFirst(head).dropLast(checksum), answer: ArraySlice(), depth: depth - 1)
-            guard !inner.isEmpty else { return Places() }
-            var places = inner.moved(command: head, answer: head)
-            if checksum > 0 { places.command.append(payload..<frame.count) }
-            return places
+            let inside = frame.dropFirst(head).dropLast(checksum)
+            var inner = places(command: inside, answer: ArraySlice(), depth: depth - 1)
+            if inner.isEmpty, let command = inside.first, secretDESFireCommands.contains(command), inside.count > 2 {
+                inner = Places(command: [2..<inside.count])
+            }
+            return inner.isEmpty ? Places() : Places(command: sealed(inner.moved(command: head, answer: head).command))
         default:
-            return Places()
+            return feliCaKeys(frame, payload).map { Places(command: sealed([$0])) } ?? Places()
         }
+    }
+
+    /// The block data of a FeliCa Write Without Encryption to RC or CK (blocks 80 and 87 of FeliCa Lite), with or without
+    /// the length octet before it: `08`, IDm, services, blocks, data (JIS X 6319-4).
+    private static func feliCaKeys(_ frame: ArraySlice<UInt8>, _ payload: Int) -> Range<Int>? {
+        let body = frame.prefix(payload)
+        let head = Int(body.first ?? 0) == payload && body.dropFirst().first == 0x08 ? 1 : 0
+        let octets = Array(body.dropFirst(head))
+        guard octets.count > 10, octets[0] == 0x08 else { return nil }
+        var place = 10 + 2 * Int(octets[9])
+        guard place < octets.count else { return nil }
+        let blocks = Int(octets[place])
+        place += 1
+        var isSecret = false
+        for _ in 0..<blocks {
+            guard place + 1 < octets.count else { return nil }
+            let isShort = octets[place] & 0x80 != 0
+            if [0x80, 0x87].contains(octets[place + 1]) { isSecret = true }
+            place += isShort ? 2 : 3
+        }
+        guard isSecret, place < octets.count else { return nil }
+        return head + place..<head + octets.count
+    }
+
+    /// Whether the last two octets are CRC_A or CRC_B of the others (ISO/IEC 14443-3 annex B).
+    private static func endsWithCRC(_ frame: ArraySlice<UInt8>) -> Bool {
+        guard frame.count > 3 else { return false }
+        func sum(_ start: UInt16) -> UInt16 {
+            frame.dropLast(2).reduce(start) { sum, octet in
+                (0..<8).reduce(sum ^ UInt16(octet)) { sum, _ in sum & 1 != 0 ? sum >> 1 ^ 0x8408 : sum >> 1 }
+            }
+        }
+        let said = frame.suffix(2).reversed().reduce(UInt16(0)) { $0 << 8 | UInt16($1) }
+        return said == sum(0x6363) || said == ~sum(0xFFFF)
     }
 }

@@ -59,7 +59,9 @@ extension TraceRecorder {
         state.withLock { state in
             let packet = takePacket(&state)
             guardedKeep([sealedRecord("call:\(call):error", Array(failure.detail.utf8), packet)], &state)
-            let row = MetaRow.Return(call: call, ok: false, domain: failure.domain, case: failure.case)
+            var row = MetaRow.Return(call: call, ok: false, domain: failure.domain, case: failure.case)
+            // A transport's own number is part of what its error is equal by.
+            if failure.domain == "PCSC", let code = failure.code { row.extra["code"] = .string(code) }
             writeMeta(.return(row), packet: packet, time: time, &state)
         }
     }
@@ -165,11 +167,10 @@ extension TraceRecorder {
             let time = currentTime()
             state.withLock { state in
                 let packet = takePacket(&state)
-                let row = MetaRow.Reader(
-                    name: name, code: nil, control: detail.control.map { Int($0) },
-                    input: detail.control == nil ? nil : .plain(detail.input), output: detail.control == nil ? nil : .plain(detail.output),
-                    atr: detail.atr.isEmpty ? nil : detail.atr
+                var row = MetaRow.Reader(
+                    name: name, code: nil, control: detail.control.map { Int($0) }, atr: detail.atr.isEmpty ? nil : detail.atr
                 )
+                if detail.control != nil { (row.input, row.output) = sealedControl(detail, packet, &state) }
                 writeEvent(row, packet, time, port, &state)
                 if name != "control", !detail.atr.isEmpty { writeATR(detail.atr, packet, time, port, &state) }
             }
@@ -185,6 +186,27 @@ extension TraceRecorder {
         }
     }
 
+    /// What a control code carried. Readers take commands of class `FF` this way, and frames of a PN53x without it.
+    private func sealedControl(
+        _ detail: ReaderEventDetail, _ packet: UInt64, _ state: inout State
+    ) -> (input: Sealable<[UInt8]>, output: Sealable<[UInt8]>) {
+        let wrapped = [0xFF, 0x00, 0x00, 0x00, UInt8(truncatingIfNeeded: detail.input.count)] + detail.input
+        let places = [
+            SealTable.places(command: detail.input, answer: detail.output),
+            SealTable.places(command: wrapped, answer: detail.output + [0x90, 0x00]),
+        ]
+        func part(_ name: String, _ octets: [UInt8], isSecret: Bool) -> Sealable<[UInt8]> {
+            guard isSecret else { return .plain(octets) }
+            let key = "exchange:\(packet):\(name)"
+            guardedKeep([sealedRecord(key, octets, packet)], &state)
+            return .sealed(key)
+        }
+        return (
+            part("in", detail.input, isSecret: places.contains { !$0.command.isEmpty }),
+            part("out", detail.output, isSecret: places.contains { !$0.answer.isEmpty })
+        )
+    }
+
     func writeEvent(_ row: MetaRow.Reader, _ packet: UInt64, _ time: UInt64, _ port: Port, _ state: inout State) {
         writeTwins(.reader(row), packet: packet, time: time, port, &state)
     }
@@ -192,6 +214,8 @@ extension TraceRecorder {
     func writeError(
         _ failure: FlowFailure, after exchange: UInt64, _ packet: UInt64, _ time: UInt64, _ port: Port, _ state: inout State
     ) {
+        // What the transport said beside its case may name things; libraries hand it on, so that a replay wants it.
+        guardedKeep([sealedRecord("exchange:\(exchange):error", Array(failure.detail.utf8), packet)], &state)
         let row = MetaRow.Failure(after: exchange, domain: failure.domain, case: failure.case, code: failure.code)
         writeTwins(.error(row), packet: packet, time: time, port, &state)
     }

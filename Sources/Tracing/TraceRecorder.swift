@@ -48,7 +48,13 @@ final class TraceRecorder: Sendable {
         var nextCall = 1
         var transports: [TransportState] = []
         var summary = RecordingSummary()
+        var firstTime: UInt64?
         var lastTime: UInt64 = 0
+
+        mutating func saw(_ time: UInt64) {
+            firstTime = firstTime ?? time
+            lastTime = time
+        }
     }
 
     struct CallState {
@@ -164,7 +170,6 @@ final class TraceRecorder: Sendable {
             let packet = takePacket(&state)
             state.summary.errors += 1
             state.summary.lostExchange = exchange
-            guardedKeep([sealedRecord("exchange:\(exchange):error", Array(failure.detail.utf8), packet)], &state)
             writeError(failure, after: exchange, packet, time, port, &state)
         }
     }
@@ -215,7 +220,7 @@ final class TraceRecorder: Sendable {
         _ sealed: [Range<Int>]?, _ state: inout State
     ) {
         guard state.failure == nil else { return }
-        state.lastTime = time
+        state.saw(time)
         do {
             guard let sealed, !sealed.isEmpty else {
                 try state.writer.writeRow(
@@ -258,7 +263,7 @@ final class TraceRecorder: Sendable {
         guard state.failure == nil else { return }
         let interface = metaInterface(&state)
         guard state.failure == nil else { return }
-        state.lastTime = time
+        state.saw(time)
         do {
             try state.writer.writeRow(
                 time: time, interface: interface, direction: nil, packetID: packet, dissector: "json", body: Array(row.text.utf8)
@@ -271,7 +276,7 @@ final class TraceRecorder: Sendable {
     /// A syslog line and its JSON twin, under one number.
     func writeTwins(_ row: MetaRow, packet: UInt64, time: UInt64, _ port: Port, _ state: inout State) {
         guard state.failure == nil else { return }
-        state.lastTime = time
+        state.saw(time)
         let reader = state.summary.readerNames.indices.contains(port.reader) ? state.summary.readerNames[port.reader] : ""
         do {
             for twin in ReaderRows.rows(for: row, reader: reader, time: time, interface: port.events, packetID: packet) {

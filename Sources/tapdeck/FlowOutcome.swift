@@ -6,8 +6,26 @@ import TagTransport
 import TraceDecoding
 import TraceFile
 
+/// What a flow that returned a result could not get all the same.
+struct FlowLoss {
+    var status: ExitStatus
+    var text: String
+}
+
 /// The results of flows as lines.
 enum FlowOutcome {
+    /// What a read could not get although a result came back: the first of its problems, one of the outside before others; nil when
+    /// there was none. A file that the document does not have is no problem.
+    static func loss(_ flow: String, _ outcome: String) -> FlowLoss? {
+        guard flow == "passport", let problems = (try? JSONValue.parse(outcome))?["problems"]?.arrayValue else { return nil }
+        let losses = problems.compactMap { problem -> FlowLoss? in
+            guard let kind = problem["kind"]?.stringValue else { return nil }
+            let text = "\(problem["side"]?.stringValue ?? "card"): \(problem["detail"]?.stringValue ?? kind)"
+            return FlowLoss(status: kind == "lost" ? .outside : .notSo, text: text)
+        }
+        return losses.first { $0.status == .outside } ?? losses.first
+    }
+
     static func lines(_ flow: String, _ outcome: String, argumentsJSON: String, isJSON: Bool) -> [String] {
         if isJSON { return [outcome] }
         guard let value = try? JSONValue.parse(outcome) else { return [outcome] }

@@ -3,6 +3,9 @@
 import Glibc
 import Synchronization
 
+/// The end of a pipe that the signal handler writes to; set once, before the handler is.
+private nonisolated(unsafe) var wakeDescriptor: Int32 = -1
+
 /// What happens on Ctrl-C and SIGTERM. The first asks the command to end in order, a second one ends at once.
 enum Interruption {
     private static let handler = Mutex<(@Sendable () -> Void)?>(nil)
@@ -11,25 +14,37 @@ enum Interruption {
     /// Whether the user has asked to end.
     static var wasAsked: Bool { happened.withLock { $0 } }
 
-    /// Begins to watch. To be called once, before other threads are there: they inherit the blocked signals.
+    /// Begins to watch. To be called once.
+    ///
+    /// A handler of its own, not a mask: the main thread of an asynchronous program sleeps with every signal let through.
     static func watch() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGINT)
-        sigaddset(&signals, SIGTERM)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
-        var thread = pthread_t()
+        var ends: [Int32] = [0, 0]
+        guard pipe(&ends) == 0 else { return }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let waiting = ends[0]
+        wakeDescriptor = ends[1]
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = { _ in
+            // Only what a signal handler may do (POSIX.1-2017 2.4.3).
+            var octet: UInt8 = 0
+            _ = write(wakeDescriptor, &octet, 1)
+        }
+        action.sa_flags = SA_RESTART
+        sigaction(SIGINT, &action, nil)
+        sigaction(SIGTERM, &action, nil)
+        let thread = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
+        thread.initialize(to: waiting)
+        var handle = pthread_t()
         pthread_create(
-            &thread, nil,
-            { _ in
-                var signals = sigset_t()
-                sigemptyset(&signals)
-                sigaddset(&signals, SIGINT)
-                sigaddset(&signals, SIGTERM)
-                var number: Int32 = 0
-                while sigwait(&signals, &number) == 0 { Interruption.arrived() }
-                return nil
-            }, nil
+            &handle, nil,
+            { argument in
+                guard let descriptor = argument?.assumingMemoryBound(to: Int32.self).pointee else { return nil }
+                var octet: UInt8 = 0
+                while true {
+                    let count = read(descriptor, &octet, 1)
+                    if count == 1 { Interruption.arrived() } else if count == 0 || errno != EINTR { return nil }
+                }
+            }, thread
         )
     }
 

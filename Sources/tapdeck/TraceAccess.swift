@@ -11,9 +11,16 @@ enum TraceAccess {
         for path: String, session: String?, embedded: [SecretRecord]?, _ arguments: Arguments
     ) throws -> (store: SecretStore, whereFound: SecretsPlace) {
         do {
-            let found = try SecretStore.load(forTrace: path, session: session, embedded: embedded)
-            guard let given = arguments.value("--secrets") else { return found }
-            return (try load(given).merging(found.store), found.whereFound)
+            guard let given = arguments.value("--secrets") else {
+                return try SecretStore.load(forTrace: path, session: session, embedded: embedded)
+            }
+            let store = try load(given)
+            // Given secrets stand before those beside the trace, whatever state these are in.
+            let found = try? SecretStore.load(forTrace: path, session: session, embedded: embedded)
+            if let wanted = session ?? found?.store.session, let of = store.session, wanted.uppercased() != of.uppercased() {
+                throw TraceFileError(.otherSession(wanted: wanted, found: of), path: given)
+            }
+            return (found.map { store.merging($0.store) } ?? store, found?.whereFound ?? .none)
         } catch let error as TraceFileError {
             throw failure(error)
         }

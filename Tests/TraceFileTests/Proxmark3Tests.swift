@@ -141,8 +141,8 @@ import Testing
     @Test func theSameInputGivesTheSameFile() throws {
         let folder = try Folder()
         let path = try folder.write(try activation(), "x.trace")
-        _ = try Proxmark3Importer.importFile(path, protocol: nil, to: folder("a.pcapng"))
-        _ = try Proxmark3Importer.importFile(path, protocol: nil, to: folder("b.pcapng"))
+        try Proxmark3Importer.importFile(path, protocol: nil).trace.write(to: folder("a.pcapng"))
+        try Proxmark3Importer.importFile(path, protocol: nil).trace.write(to: folder("b.pcapng"))
         #expect(try folder.octets("a.pcapng") == folder.octets("b.pcapng"))
         // RFC 9562: version 8, variant 10.
         let session = Array(try #require(try Trace.load(path: folder("a.pcapng")).header.session))
@@ -189,7 +189,8 @@ struct Proxmark3CaptureTests {
     {
         let folder = try Folder()
         let path = try #require(Self.path(name))
-        let imported = try Proxmark3Importer.importFile(path, protocol: nil, to: folder("x.pcapng"))
+        let imported = try Proxmark3Importer.importFile(path, protocol: nil)
+        try imported.trace.write(to: folder("x.pcapng"))
         let trace = try Trace.load(path: folder("x.pcapng"))
         #expect(trace == imported.trace)
         let frames = trace.rows.filter { $0.interface == 0 }
@@ -209,7 +210,8 @@ struct Proxmark3CaptureTests {
     @Test(.enabled(if: Tool.tshark.isPresent, Tool.tshark.absence), arguments: captures.map(\.name))
     func tsharkMisreadsNoFrame(_ name: String) throws {
         let folder = try Folder()
-        let imported = try Proxmark3Importer.importFile(try #require(Self.path(name)), protocol: nil, to: folder("x.pcapng"))
+        let imported = try Proxmark3Importer.importFile(try #require(Self.path(name)), protocol: nil)
+        try imported.trace.write(to: folder("x.pcapng"))
         let rows = imported.trace.rows
         let lines = try Tool.tshark.lines(
             "-r", folder("x.pcapng"), "-T", "fields", "-E", "separator=|", "-e", "frame.number", "-e", "iso14443.crc.status",

@@ -19,21 +19,39 @@ enum ImportVerb: Verb {
     static let details = ["Status 0 when all could be read; 3 for a damaged file, of which everything before the damage is written."]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
-        guard let format = arguments.operands.first else { throw Failure.usage("import needs a format: tapdeck import proxmark3 FILE -o FILE") }
+        guard let format = arguments.operands.first else {
+            throw Failure.usage("import needs a format: tapdeck import proxmark3 FILE -o FILE")
+        }
         guard let importer = importers.first(where: { $0.format == format }) else {
             let known = importers.map(\.format)
-            throw Failure.usage("unknown format \(format)\(Nearest.suggestion(for: format, among: known)); known: \(known.joined(separator: ", "))")
+            let hint = Nearest.suggestion(for: format, among: known)
+            throw Failure.usage("unknown format \(format)\(hint)", "known: \(known.joined(separator: ", "))")
         }
         guard arguments.operands.count == 2 else { throw Failure.usage("import \(format) takes one file") }
         guard let output = arguments.value("-o") else { throw Failure.usage("import needs -o FILE") }
-        return try importer.run(arguments.operands[1], output, arguments, terminal)
+        let kind = try airInterface(arguments.value("--protocol"), format)
+        let input = arguments.operands[1]
+        let imported: ImportedTrace
+        do throws(TraceFileError) { imported = try importer.read(input, kind) } catch { throw TraceAccess.failure(error) }
+        return try ImportRun.finish(imported, of: input, to: output, arguments, terminal)
     }
 
-    private typealias Importer = @Sendable (String, String, Arguments, Terminal) throws -> ExitStatus
+    private static func airInterface(_ name: String?, _ format: String) throws -> RFProtocol? {
+        guard let name else { return nil }
+        guard format == "proxmark3" else {
+            throw Failure.usage("--protocol is for frames: import proxmark3; \(format) holds APDUs")
+        }
+        if let kind = RFProtocol(rawValue: name) { return kind }
+        let known = RFProtocol.allCases.map(\.rawValue)
+        let hint = Nearest.suggestion(for: name, among: known)
+        throw Failure.usage("unknown protocol \(name)\(hint)", "known: \(known.joined(separator: ", "))")
+    }
 
-    private static let importers: [(format: String, run: Importer)] = [
-        ("proxmark3", { try Proxmark3Import.run($0, to: $1, $2, $3) }),
-        ("gsmtap", { try GSMTAPImport.run($0, to: $1, $2, $3) }),
-        ("apdu4j", { try APDU4JImport.run($0, to: $1, $2, $3) }),
+    private typealias Reading = @Sendable (String, RFProtocol?) throws(TraceFileError) -> ImportedTrace
+
+    private static let importers: [(format: String, read: Reading)] = [
+        ("proxmark3", { (path, kind) throws(TraceFileError) in try Proxmark3Importer.importFile(path, protocol: kind) }),
+        ("gsmtap", { (path, _) throws(TraceFileError) in try GSMTAPImporter.importFile(path) }),
+        ("apdu4j", { (path, _) throws(TraceFileError) in try APDU4JImporter.importFile(path) }),
     ]
 }

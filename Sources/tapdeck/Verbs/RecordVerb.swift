@@ -2,6 +2,7 @@
 
 import CoreExtendedNFC
 import Flows
+import Glibc
 import PCSC
 import Synchronization
 import TagTransport
@@ -42,6 +43,8 @@ enum RecordVerb: Verb {
         }
         let path = arguments.value("-o") ?? "\(flowName)-\(UTC.fileStamp(UTC.now())).pcapng"
         let placement = try placement(arguments)
+        // Nobody is to wait for a card and then be told that the file is there already.
+        if access(path, F_OK) == 0, !arguments.has("--force") { throw TraceAccess.failure(TraceFileError(.exists, path: path)) }
         let argumentsJSON = try flowArguments(flowName, arguments, terminal)
         let session = RecordSession(flow: flow, argumentsJSON: argumentsJSON, path: path, placement: placement, terminal: terminal)
         return try await session.run(over: try await CardSource.open(arguments, terminal), replacing: arguments.has("--force"), arguments)
@@ -124,18 +127,20 @@ struct RecordSession: Sendable {
         do { try recording.close() } catch { writeError = error }
         if let reader = transport as? PCSCTransport { try? await reader.card.disconnect() }
 
+        let loss = failure == nil ? FlowOutcome.loss(flow.name, outcome) : nil
         if failure == nil { FlowOutcome.lines(flow.name, outcome, argumentsJSON: argumentsJSON, isJSON: arguments.wantsJSON).forEach(terminal.result) }
-        closing(recording.summary, elapsed, failure)
+        closing(recording.summary, elapsed, failure, loss)
         if let writeError {
             terminal.error([writeError.description])
             return .outside
         }
         if Interruption.wasAsked { return .interrupted }
-        return failure.flatMap { ExitStatus(rawValue: $0.exitStatus) } ?? .fine
+        if let failure { return ExitStatus(rawValue: failure.exitStatus) ?? .outside }
+        return loss?.status ?? .fine
     }
 
     /// Size, what went wrong first, and the next command.
-    private func closing(_ summary: RecordingSummary, _ elapsed: Duration, _ failure: FlowFailure?) {
+    private func closing(_ summary: RecordingSummary, _ elapsed: Duration, _ failure: FlowFailure?, _ loss: FlowLoss?) {
         let nanoseconds = UInt64(clamping: elapsed.components.seconds) &* 1_000_000_000 &+ UInt64(clamping: elapsed.components.attoseconds / 1_000_000_000)
         if let failure {
             terminal.error([FailureText.line(failure, lost: summary.lostExchange)])
@@ -143,6 +148,7 @@ struct RecordSession: Sendable {
                 terminal.note("last refusal: exchange \(refusal.exchange), card answered \(APDUFields.status(refusal.status)) to \(APDUFields.instruction(refusal.instruction))")
             }
         }
+        if let loss { terminal.error([loss.text]) }
         let exchanges = "\(grouped(summary.exchanges)) exchange\(summary.exchanges == 1 ? "" : "s")"
         terminal.note("\(path): \(exchanges), \(SummaryLine.span(nanoseconds)), \(size(summary.byteCount))")
         if flow.name == "passport", placement != .none {

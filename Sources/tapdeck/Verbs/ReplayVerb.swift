@@ -23,7 +23,11 @@ enum ReplayVerb: Verb {
         }
         var worst = ExitStatus.fine
         for path in arguments.operands {
-            let status = try await one(path, arguments, terminal)
+            let status: ExitStatus
+            do { status = try await one(path, arguments, terminal) } catch let failure as Failure where arguments.operands.count > 1 {
+                terminal.error(failure.lines)
+                status = failure.status
+            }
             worst = max(worst, status)
             if status != .fine, arguments.has("-x") { break }
         }
@@ -101,7 +105,7 @@ enum ReplayText {
         lines += divergence.notes.filter { !$0.hasSuffix("are the same") }.map { "  note: \($0)" }
         lines += divergence.causes.map { "  trace: \($0)" }
         if !divergence.causes.isEmpty { lines.append("  trace: a row whose own check fails was changed after it was recorded") }
-        if let packet = divergence.packet { lines.append("  look     tapdeck show \(path) \(packet > 1 ? packet - 1 : packet)-\(packet + 1)") }
+        if let packet = divergence.packet { lines.append("  look     tapdeck show \(path) \(packet > 1 ? packet - 1 : packet)-\(packet == .max ? packet : packet + 1)") }
         return lines
     }
 
