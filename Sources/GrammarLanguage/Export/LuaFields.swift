@@ -35,7 +35,8 @@ struct LuaFields {
         if node.flags.contains(.secret) { return Class.none }
         switch node.kind {
         case .number: return node.size == 0 || node.size > 4 ? .wideNumber : .number
-        case .bits: return node.size > 4 ? .wideNumber : .number
+        // A group without a name is shown by its bits alone.
+        case .bits: return node.flags.contains(.unnamed) ? nil : node.size > 4 ? .wideNumber : .number
         case .bit: return node.size > 32 ? .wideNumber : .number
         case .octets, .decimal: return .octets
         case .text: return .text
@@ -83,7 +84,16 @@ struct LuaFields {
                 extra += form == .wideNumber ? ", UInt64.fromhex(\"\(hex(mask))\")" : ", 0x\(hex(mask))"
             }
         }
-        return declare(program.path(node), program.label(node), kind, extra)
+        return declare(program.path(node), label(node), kind, extra)
+    }
+
+    /// The label of a node, or of what it stands in when it has no name.
+    func label(_ node: Int) -> String {
+        var node = node
+        while program.nodes[node].flags.contains(.unnamed), program.nodes[node].label < 0, program.nodes[node].parent >= 0 {
+            node = Int(program.nodes[node].parent)
+        }
+        return program.label(node)
     }
 
     private func hex(_ value: UInt64) -> String { String(value, radix: 16, uppercase: true) }
@@ -97,7 +107,7 @@ struct LuaFields {
         return "F[\(index)]"
     }
 
-    mutating func declareNamed(_ node: Int, _ kind: String) -> String { declare(program.path(node), program.label(node), kind, "") }
+    mutating func declareNamed(_ node: Int, _ kind: String) -> String { declare(program.path(node), label(node), kind, "") }
 
     mutating func header(_ node: Int) -> String { declare(program.path(node) + ".header", "tag and length", "bytes", "") }
 

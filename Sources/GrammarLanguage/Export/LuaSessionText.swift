@@ -4,7 +4,7 @@ extension LuaRuntime {
     /// Pairing, exchanges, gathers and the entry point, after the tables of the grammars.
     static let tail = #"""
         local f_apdu, f_atr, f_inf = Field.new("iso7816"), Field.new("iso7816.atr"), Field.new("iso14443.inf")
-        local f_frame, f_block, f_event = Field.new("iso14443"), Field.new("iso14443.block_type"), Field.new("iso14443.hdr_ver")
+        local f_frame, f_block = Field.new("iso14443"), Field.new("iso14443.block_type")
         local f_interface, f_identifier, f_time = Field.new("frame.interface_id"), Field.new("frame.packet_id"), Field.new("frame.time_epoch")
 
         local p_exchange = ProtoField.string("tapdeck.exchange", "exchange")

@@ -262,7 +262,7 @@ extension LuaFlow {
 
     private mutating func add(_ node: Int, _ field: String, _ count: String, _ fields: LuaFields) {
         if program.nodes[node].flags.contains(.secret) {
-            lines.append("  it = secret(\(parent), \(field), pos, \(count), \(Lua.quoted(program.label(node))))")
+            lines.append("  it = secret(\(parent), \(field), pos, \(count), \(Lua.quoted(fields.label(node))))")
         } else {
             lines.append("  \(isKept(node) ? "it = " : "")\(parent):add(\(field), R(pos, \(count)))")
         }
@@ -280,8 +280,11 @@ extension LuaFlow {
         let depth = shape.parents.count + 1
         if program.nodes[node].flags.contains(.unnamed) {
             lines.append("p\(depth) = \(parent)")
-        } else {
+        } else if fields.form(of: node) == .none {
             lines.append("p\(depth) = \(parent):add(\(fields.field(node)), R(pos, e - pos))")
+        } else {
+            // Its items have its name.
+            lines.append("p\(depth) = \(parent):add(R(pos, e - pos), \(Lua.quoted(fields.label(node))))")
         }
         let slot = Int(program.nodes[node].slot)
         lines.append("b\(depth) = pos")
