@@ -4,7 +4,7 @@ import CLibCrypto
 
 /// A block cipher in CBC mode without padding, over libcrypto.
 public enum BlockCipher: Sendable, Hashable {
-    /// Triple DES with keys of 8 (single DES as K|K|K), 16 (K1|K2|K1) or 24 octets.
+    /// Triple DES with keys of 8 (single DES, which is K|K|K), 16 (K1|K2|K1) or 24 octets.
     case tripleDES
     /// AES with keys of 16, 24 or 32 octets.
     case aes
@@ -22,16 +22,6 @@ public enum BlockCipher: Sendable, Hashable {
         try run(data, key: key, iv: iv, encrypting: false)
     }
 
-    private func cipher(keyLength: Int) throws(CryptoError) -> (OpaquePointer?, Int) {
-        switch (self, keyLength) {
-        case (.tripleDES, 8), (.tripleDES, 16), (.tripleDES, 24): (EVP_des_ede3_cbc(), 24)
-        case (.aes, 16): (EVP_aes_128_cbc(), 16)
-        case (.aes, 24): (EVP_aes_192_cbc(), 24)
-        case (.aes, 32): (EVP_aes_256_cbc(), 32)
-        default: throw CryptoError(code: .keyLength, detail: "\(keyLength) bytes are no \(self == .aes ? "AES" : "DES") key")
-        }
-    }
-
     private func run(_ data: [UInt8], key: [UInt8], iv: [UInt8]?, encrypting: Bool) throws(CryptoError) -> [UInt8] {
         guard data.count % blockLength == 0, data.count <= Int(Int32.max) else {
             throw CryptoError(code: .dataLength, detail: "\(data.count) bytes are not whole blocks of \(blockLength)")
@@ -41,26 +31,17 @@ public enum BlockCipher: Sendable, Hashable {
             throw CryptoError(code: .dataLength, detail: "an initial vector of \(vector.count) bytes; a block has \(blockLength)")
         }
         if data.isEmpty { return [] }
-        let (cipher, length) = try cipher(keyLength: key.count)
-        let fullKey: [UInt8] =
-            switch (self, key.count) {
-            case (.tripleDES, 8): key + key + key
-            case (.tripleDES, 16): key + key[..<8]
-            default: key
+        switch self {
+        case .tripleDES:
+            guard [8, 16, 24].contains(key.count) else {
+                throw CryptoError(code: .keyLength, detail: "\(key.count) bytes are no DES key")
             }
-        guard fullKey.count == length, let context = EVP_CIPHER_CTX_new() else {
-            throw CryptoError(code: .library, detail: "no cipher context")
+            return DES.cbc(data, key: key, iv: vector, encrypting: encrypting)
+        case .aes:
+            let cipher = try AES(key: key, encrypting: encrypting)
+            if iv != nil { try cipher.start(vector) }
+            return try cipher.run(data)
         }
-        defer { EVP_CIPHER_CTX_free(context) }
-        var output = [UInt8](repeating: 0, count: data.count + blockLength)
-        var written: Int32 = 0
-        guard EVP_CipherInit_ex(context, cipher, nil, fullKey, vector, encrypting ? 1 : 0) == 1,
-            EVP_CIPHER_CTX_set_padding(context, 0) == 1,
-            EVP_CipherUpdate(context, &output, &written, data, Int32(data.count)) == 1,
-            Int(written) == data.count
-        else { throw CryptoError.fromLibrary("cipher") }
-        output.removeLast(output.count - data.count)
-        return output
     }
 }
 

@@ -21,10 +21,27 @@ struct Comparison {
     func verdict(of result: Result<String?, any Error>) -> ReplayReport.Verdict {
         let steps = card.transport.steps
         if let failure = draws.failure { return .differs(draw(failure)) }
+        if let blocked = endsEarly(steps.count(where: \.isExchange)) { return .blocked(blocked) }
         if let difference = card.difference { return .differs(command(difference, result)) }
         if card.position < steps.count { return .differs(missing(result)) }
         if let divergence = outcome(result) { return .differs(divergence) }
         return .same
+    }
+
+    /// A recording whose call never returned cannot be compared past its end: its recorder was killed.
+    private func endsEarly(_ exchanges: Int) -> Blocked? {
+        guard call.outcome == nil, card.position == card.transport.steps.count || isLastUnanswered else { return nil }
+        switch card.difference {
+        case .extra, .unanswered, nil:
+            let held = exchanges == 1 ? "the 1 exchange that it holds is the same" : "the \(exchanges) exchanges that it holds are the same"
+            return Blocked(reason: .endsEarly, text: "the recording ends before its call returned; \(held)")
+        case .command, .argument, .kind: return nil
+        }
+    }
+
+    private var isLastUnanswered: Bool {
+        if case .unanswered(let step)? = card.difference { return step == card.transport.steps.count - 1 }
+        return false
     }
 
     // MARK: - Kinds of difference

@@ -111,7 +111,9 @@ struct JoinedExchange: Equatable {
             if between == 0 { return 5 }
             if p3 == 0 { return flow == .toCard ? longToCard ?? longFromCard : longFromCard }
             let lc = Int(p3)
-            if between < lc || flow == .fromCard { return 5 }
+            if between < lc { return 5 }
+            // More than Le from a card is believed only of an instruction that takes nothing to it.
+            if flow == .fromCard { return between == lc || flowOfInstruction == .fromCard ? 5 : nil }
             if between == lc { return 5 + lc }
             return 5 + lc + (answersUnasked(after: 5 + lc) ? 0 : 1)
         }

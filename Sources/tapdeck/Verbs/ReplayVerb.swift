@@ -119,7 +119,7 @@ enum ReplayText {
             ]
         case .callFromCode:
             ["blocked: \(path): \(blocked.text)", "replay it from code: try await Replay(of: \"\(path)\").run { transport in ... }"]
-        case .noCall, .unknownFlow:
+        case .noCall, .unknownFlow, .endsEarly:
             ["blocked: \(path): \(blocked.text)"]
         }
     }
