@@ -158,7 +158,7 @@ struct Dissection {
     var fields: [Int: [ShownField]] = [:]
     /// Mistakes of the plug-in that Wireshark told.
     var complaints: [String] = []
-    private var places: [Int: (start: Int, count: Int, isSent: Bool, isATR: Bool)] = [:]
+    private var places: [Int: (start: Int, count: Int, isSent: Bool, isATR: Bool, isBlock: Bool)] = [:]
     private let file: String
 
     init(_ file: String, plugin: String) async throws {
@@ -171,18 +171,25 @@ struct Dissection {
         var isSent = false
         var depth = 0
         var isFirst = true
+        var isWhole = false
+        var frame = (start: 0, size: 0)
         for line in outcome.outputText.split(separator: "\n").map(String.init) {
-            if line.contains("<packet>") { (number, base, isFirst, isSent) = (number + 1, 0, true, false) }
+            if line.contains("<packet>") { (number, base, isFirst, isSent, isWhole) = (number + 1, 0, true, false, false) }
             guard let name = Self.attribute("name", line) else { continue }
-            if name == "frame.p2p_dir" { isSent = Self.attribute("show", line) == "0" }
-            if name.contains("_ws.lua") || line.contains("Lua Error") || line.contains("Trying to fetch") { complaints.append(line) }
+            if name == "frame.p2p_dir" || name == "exported_pdu.p2p_dir" { isSent = Self.attribute("show", line) == "0" }
+            if line.contains("Lua Error") || line.contains("Trying to fetch") { complaints.append(line) }
             if line.contains("<proto name=\"iso7816.atr\""), var place = places[number] {
                 place.isATR = true
                 places[number] = place
             }
-            if line.contains("<proto name=\"iso7816\"") || line.contains("<proto name=\"iso14443\"") {
-                let here = (Self.number("pos", line), Self.number("size", line))
-                if places[number] == nil { places[number] = (here.0, here.1, isSent, false) }
+            if line.contains("<proto name=\"iso7816\""), places[number] == nil {
+                places[number] = (Self.number("pos", line), Self.number("size", line), isSent, false, false)
+            }
+            if line.contains("<proto name=\"iso14443\"") { frame = (Self.number("pos", line), Self.number("size", line)) }
+            // Blocks with their CRC only; frames of an activation have no grammar yet.
+            if name == "iso14443.event", let show = Self.attribute("show", line), show == "0xff" || show == "0xfe" { isWhole = true }
+            if name == "iso14443.block_type", isWhole, places[number] == nil, frame.size > 6 {
+                places[number] = (frame.start + 4, frame.size - 4, isSent, false, true)
             }
             if line.contains("<proto name=\"tapdeck\"") {
                 // Only the first speaks of the frame itself; others of what was joined.
@@ -203,7 +210,8 @@ struct Dissection {
                 value = (Self.attribute("value", line) ?? "").uppercased()
             }
             // Items without a value only group others.
-            if show.isEmpty, Self.isComposite(path) { continue }
+            if show.isEmpty, Self.isComposite(path), size > 0 || !Self.isTag(path) { continue }
+            if path.range(of: "\\.line[0-9]+$", options: .regularExpression) != nil { continue }
             fields[number, default: []].append(ShownField(path: path, start: Self.number("pos", line) - base, count: size, value: value))
         }
     }
@@ -222,6 +230,8 @@ struct Dissection {
         guard let kinds = kinds[path] else { return true }
         return kinds.isDisjoint(with: [.number, .bit, .bits])
     }
+
+    private static func isTag(_ path: String) -> Bool { kinds[path]?.contains(.tag) ?? false }
 
     private static func isComposite(_ path: String) -> Bool {
         guard let kinds = kinds[path] else { return false }
@@ -243,7 +253,8 @@ struct Dissection {
                 let start = position + 16 + place.start
                 frames.append(
                     Capture.Frame(
-                        kind: place.isATR ? .atr : place.isSent ? .command : .response, octets: Array(octets[start..<start + place.count]),
+                        kind: place.isATR ? .atr
+                            : place.isBlock ? place.isSent ? .blockCommand : .blockAnswer : place.isSent ? .command : .response, octets: Array(octets[start..<start + place.count]),
                         number: number))
             }
             position += 16 + length

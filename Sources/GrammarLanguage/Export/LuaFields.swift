@@ -19,10 +19,12 @@ struct LuaFields {
     private(set) var expertLines: [String] = []
     private var usedEnumerations: Set<Int> = []
     private var containers: [String: Int] = [:]
+    private var tags: [Int: UInt32] = [:]
     private(set) var containerLines: [String] = []
 
     init(_ program: Program) {
         self.program = program
+        for table in program.tagTables { for entry in table.entries { tags[entry.node] = entry.tag } }
         for (index, node) in program.nodes.enumerated() where index > Int(Node.value) {
             let path = program.path(index)
             guard let kind = Self.kind(of: node) else { continue }
@@ -84,7 +86,16 @@ struct LuaFields {
                 extra += form == .wideNumber ? ", UInt64.fromhex(\"\(hex(mask))\")" : ", 0x\(hex(mask))"
             }
         }
-        return declare(program.path(node), label(node), kind, extra)
+        // What stands for a whole tag carries the tag's label.
+        let isTag = info.flags.contains(.unnamed) && info.label < 0 && info.parent >= 0
+        return declare(program.path(node), isTag ? tagged(Int(info.parent)) : label(node), kind, extra)
+    }
+
+    /// The label of a tag with the tag's octets after it.
+    private func tagged(_ node: Int) -> String {
+        guard let tag = tags[node] else { return label(node) }
+        let digits = hex(UInt64(tag))
+        return "\(label(node)) (\(digits.count % 2 == 1 ? "0" : "")\(digits))"
     }
 
     /// The label of a node, or of what it stands in when it has no name.
@@ -107,7 +118,7 @@ struct LuaFields {
         return "F[\(index)]"
     }
 
-    mutating func declareNamed(_ node: Int, _ kind: String) -> String { declare(program.path(node), label(node), kind, "") }
+    mutating func declareNamed(_ node: Int, _ kind: String) -> String { declare(program.path(node), tagged(node), kind, "") }
 
     mutating func header(_ node: Int) -> String { declare(program.path(node) + ".header", "tag and length", "bytes", "") }
 

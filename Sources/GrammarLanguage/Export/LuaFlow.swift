@@ -37,8 +37,6 @@ struct LuaFlow {
     var deepest = Shape()
     /// Whether something since the last use of a number may be absent.
     var mayDoubt = false
-    /// A tag whose head is shown under its only value.
-    var scalarTag = -1
     var opened: [Int] = []
     private var shapes: [Int: Shape] = [:]
 
@@ -291,5 +289,16 @@ struct LuaSlots {
             items.insert(gather.part)
         }
         for info in program.yields { for assignment in info.assignments { ranges.formUnion([assignment.slot, assignment.source]) } }
+        numbers.remove(-1)
+        ranges.remove(-1)
+        items.remove(-1)
+    }
+
+    /// The assignments that forget `slots`.
+    func clearing(_ slots: Range<Int>) -> [String] {
+        slots.flatMap { slot in
+            (ranges.contains(slot) ? ["S[\(slot)]"] : []) + (numbers.contains(slot) ? ["V[\(slot)]"] : [])
+                + (items.contains(slot) ? ["I[\(slot)]", "K[\(slot)]"] : []) + (truncations.contains(slot) ? ["Z[\(slot)]"] : [])
+        }
     }
 }

@@ -8,12 +8,13 @@ enum LuaRuntime {
     static let head = #"""
         local byte, sub, fmt, floor, huge = string.byte, string.sub, string.format, math.floor, math.huge
         local tapdeck = Proto("tapdeck", "Tapdeck")
-        local F, N, M, U, X, T, P, D, E, W, Y, Q = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
+        local F, N, M, U, X, T, P, O, D, E, G, W, Y, Q = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 
         -- The buffer at work: a range of Wireshark's and the same octets as a string; positions count from 0.
         local R, B
         -- By slot: value, start, octets, tree item; whether it was cut off; whether it has fields inside. J: joined parts.
-        local V, S, C, I, Z, K, J
+        local V, S, C, I, Z, K = {}, {}, {}, {}, {}, {}
+        local J
         local top, isSealed, depth
 
         local x_truncated = ProtoExpert.new("tapdeck.truncated", "fewer bytes than the grammar asks for", expert.group.MALFORMED, expert.severity.ERROR)
@@ -232,9 +233,9 @@ enum LuaRuntime {
               local x = t[tag]
               local it
               if not x then
+                p:add(u[4], R(pos, hl)):set_hidden()
                 it = p:add(u[3], R(at, n))
-                it:set_text(fmt("unknown object %X", tag))
-                it:add(u[4], R(pos, hl))
+                it:append_text(fmt(" (tag %X)", tag))
                 it:add_proto_expert_info(x_unknown)
               else
                 local slot = x[3]
@@ -243,17 +244,18 @@ enum LuaRuntime {
                   I[slot] = p
                 end
                 if x[5] then
+                  p:add(x[2], R(pos, hl)):set_hidden()
                   it = p
-                  x[4](at, at + n, p, pos, hl)
+                  x[4](at, at + n, p)
                 elseif x[4] then
                   it = p:add(x[1], R(pos, hl + n))
                   if slot then I[slot] = it end
-                  it:add(x[2], R(pos, hl))
+                  it:add(x[2], R(pos, hl)):set_hidden()
                   x[4](at, at + n, it)
                 else
+                  p:add(x[2], R(pos, hl)):set_hidden()
                   it = x[6] and secret(p, x[1], at, n, x[6]) or p:add(x[1], R(at, n))
                   if slot then I[slot] = it end
-                  it:add(x[2], R(pos, hl))
                 end
               end
               if not canonical then it:add_proto_expert_info(x_form) end
@@ -268,7 +270,7 @@ enum LuaRuntime {
         -- Reads what the field in slot holds as root.
         local function within(root, slot)
           local s = S[slot]
-          if not s or K[slot] or C[slot] == 0 then return end
+          if not s or K[slot] or C[slot] == 0 then return O[root]() end
           K[slot] = true
           local saved = depth
           depth = 0

@@ -18,21 +18,27 @@ extension LuaRuntime {
         for _, x in ipairs(X) do experts[#experts + 1] = x end
         tapdeck.experts = experts
 
-        -- What the first pass learnt, by frame number: the exchange's record, and what its parts were joined to.
-        local records, wholes, links
+        -- What the first pass learnt, by frame number: the request of a response and back, nanoseconds between them, the
+        -- exchange, the layer, the bytes and the kind of a request, what parts were joined to, whose answer blocks carry.
+        local asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, links
         local PART = {}
+        -- The request whose values are at hand.
+        local current
 
         function tapdeck.init()
-          records, wholes, links = {}, {}, {}
+          asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, links = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
+          current = nil
         end
+
+        -- Each packet leaves a few hundred small objects; by default a full collection comes after every few packets' worth.
+        collectgarbage("setpause", 400)
 
         local function start(range)
           R, B = range, range:raw()
-          V, S, C, I, Z, K = {}, {}, {}, {}, {}, {}
           depth, isSealed = 0, false
         end
 
-        local function link(pinfo)
+        local function link()
           local interface = f_interface()
           local key = interface and interface.value or 0
           local l = links[key]
@@ -43,45 +49,45 @@ extension LuaRuntime {
           return l
         end
 
-        local function identifier()
+        -- Finds the other half of this frame's exchange, in the first pass.
+        local function pair(number, l, isRequest)
           local id = f_identifier()
-          return id and id.value:tonumber() or nil
-        end
-
-        -- The record of the exchange that this frame belongs to.
-        local function pair(pinfo, l, isRequest)
-          local id = identifier()
+          id = id and id.value:tonumber()
           local at = f_time().value
           if isRequest then
-            local record = {request = pinfo.number, at = at, id = id}
-            if l.last and l.last.id then l.open[l.last.id] = l.last end
-            l.last = record
-            return record
+            if l.number and l.id then l.open[l.id] = {l.number, l.secs, l.nsecs} end
+            l.number, l.id, l.secs, l.nsecs = number, id, at.secs, at.nsecs
+            return
           end
-          local record = l.last
-          if record and id and record.id and record.id ~= id then record = l.open[id] end
-          if not record then return nil end
-          if record == l.last then l.last = nil end
-          if record.id then l.open[record.id] = nil end
-          record.response = pinfo.number
-          record.time = at - record.at
-          record.at = nil
-          return record
+          local request, secs, nsecs
+          if id and l.id ~= id and l.open[id] then
+            request, secs, nsecs = l.open[id][1], l.open[id][2], l.open[id][3]
+            l.open[id] = nil
+          elseif l.number then
+            request, secs, nsecs = l.number, l.secs, l.nsecs
+            l.number = nil
+          else
+            return
+          end
+          asked[number], answered[request] = request, number
+          delays[number] = (at.secs - secs) * 1000000000 + at.nsecs - nsecs
         end
 
-        local function keep(record)
-          local kept
-          for _, slot in ipairs(carried) do
-            if V[slot] or S[slot] then
-              kept = kept or {}
-              kept[#kept + 1] = {slot, V[slot], S[slot], C[slot]}
-            end
-          end
-          record.kept = kept
+        local nothing = {}
+        local function nowhere() return nothing end
+        for _, name in ipairs {"add", "add_le", "add_proto_expert_info", "append_text", "set_text", "set_len", "set_generated"} do
+          nothing[name] = nowhere
         end
 
-        local function recall(record)
-          for _, k in ipairs(record and record.kept or {}) do V[k[1]], S[k[1]], C[k[1]] = k[2], k[3], k[4] end
+        -- Brings the values of a request back that is not the one just read.
+        local function recall(request)
+          if current == request or not sent[request] then return end
+          local saved_range, saved_octets, saved_top = R, B, top
+          R, B, top = nowhere, sent[request], nothing
+          P[kinds[request]](0, #B, nothing)
+          R, B, top = saved_range, saved_octets, saved_top
+          depth = 0
+          current = request
         end
 
         -- A message that other messages carried, or that was put together, as bytes of its own.
@@ -94,15 +100,19 @@ extension LuaRuntime {
 
         local function truth(f) return f == nil or (f() or 0) ~= 0 end
 
+        local carried
         -- Blocks that carry messages. Gives the carried message's root once it is whole.
-        local function join(tree, pinfo, l, root, isRequest)
-          for i, g in ipairs(W) do
+        local function join(tree, number, l, root, isRequest)
+          for i = 1, #W do
+            local g = W[i]
             if g.decode and g.request == isRequest and g.root == root and truth(g.condition) then
-              local number = pinfo.number
               if l then
                 local s = l.gathers[i] or {}
                 l.gathers[i] = s
-                if #s > 0 and not truth(g.next) then s = {} l.gathers[i] = s end
+                if #s > 0 and not truth(g.next) then
+                  s = {}
+                  l.gathers[i] = s
+                end
                 s[#s + 1] = octets(g.part) or ""
                 if truth(g.more) then
                   wholes[number] = PART
@@ -117,6 +127,7 @@ extension LuaRuntime {
                 show_whole(tree, whole, "joined from blocks")
                 P[g.decode](0, #B, top)
               elseif S[g.part] then
+                carried = octets(g.part)
                 within(g.decode, g.part)
               end
               return g.decode
@@ -125,16 +136,19 @@ extension LuaRuntime {
         end
 
         -- Answers, or commands, that travel in parts.
-        local function gather(tree, pinfo, l, root, isRequest, record)
-          for i, g in ipairs(W) do
+        local function gather(tree, number, l, root, isRequest, request)
+          for i = 1, #W do
+            local g = W[i]
             if not g.decode and g.request == isRequest and g.root == root then
-              local number = pinfo.number
               if l then
                 local s = l.gathers[i]
                 local more = truth(g.more)
-                if s and not truth(g.next) then s = nil l.gathers[i] = nil end
+                if s and not truth(g.next) then
+                  s = nil
+                  l.gathers[i] = nil
+                end
                 if s or more then
-                  s = s or {record = record}
+                  s = s or {request = request}
                   l.gathers[i] = s
                   s[#s + 1] = octets(g.part) or ""
                   if more then
@@ -143,7 +157,7 @@ extension LuaRuntime {
                     l.gathers[i] = nil
                     J = table.concat(s)
                     local whole = g.yield and g.yield()
-                    wholes[number] = whole and {whole, s.record} or PART
+                    wholes[number] = whole and {whole, s.request} or PART
                   end
                 end
               end
@@ -157,73 +171,76 @@ extension LuaRuntime {
               end
             end
           end
-          return root, false, record
+          return root, false, request
         end
+
+        local commands, answers = {}, {}
+        for x, label in pairs(Q) do commands[x], answers[x] = ": " .. label, ": " .. label .. ", answer" end
 
         local function title(item, x, response)
           if not x then return end
-          item:append_text(": " .. Q[x] .. (response and ", answer" or ""))
+          item:append_text((response and answers or commands)[x])
           item:add(p_exchange, Q[x]):set_generated()
         end
 
         local function request(tree, pinfo, range, root)
-          local first = not pinfo.visited
-          local l = first and link(pinfo) or nil
+          local number = pinfo.number
+          local l = not pinfo.visited and link() or nil
           start(range)
           top = tree:add(tapdeck, range)
           local outer = top
-          if l then records[pinfo.number] = pair(pinfo, l, true) end
-          local record = records[pinfo.number]
+          if l then pair(number, l, true) end
           P[root](0, #B, top)
-          local inner = join(tree, pinfo, l, root, true)
+          local inner = join(tree, number, l, root, true)
           local shown = inner or root
           local layer = unwrap_request(shown)
-          local whole = gather(tree, pinfo, l, shown, true, record)
-          shown = whole or shown
+          shown = gather(tree, number, l, shown, true, number) or shown
           local x = find_exchange(shown)
           if x and E[x].request then E[x].request() end
-          if first and record then
-            record.x, record.layer = x, layer
-            keep(record)
-            if inner then l.inner = record end
+          current = number
+          if l then
+            exchanges[number], layers[number], kinds[number] = x, layer, shown
+            sent[number] = inner and R == range and carried or B
+            if inner then l.inner = number end
           end
           title(top, x)
-          if record and record.response then outer:add(p_response, record.response):set_generated() end
+          if answered[number] then outer:add(p_response, answered[number]):set_generated() end
         end
 
         local function response(tree, pinfo, range, root)
-          local first = not pinfo.visited
-          local l = first and link(pinfo) or nil
+          local number = pinfo.number
+          local l = not pinfo.visited and link() or nil
           start(range)
           top = tree:add(tapdeck, range)
           local outer = top
-          if l then records[pinfo.number] = pair(pinfo, l, false) end
-          local record = records[pinfo.number]
-          recall(record)
-          P[root](0, #B, top)
-          if record then
-            local owner = record
-            local inner = join(tree, pinfo, l, root, false)
-            if inner then
-              if l then
-                records[-pinfo.number] = l.inner
-                l.inner = nil
-              end
-              owner = records[-pinfo.number] or owner
-              recall(owner)
-            end
-            local shown, isPart, source = gather(tree, pinfo, l, inner or root, false, owner)
-            owner = source or owner
-            if not isPart then
-              if owner.layer then unwrap_response(owner.layer, shown) end
-              if owner.x and E[owner.x].response then E[owner.x].response() end
-            end
-            title(top, owner.x, true)
-            outer:add(p_request, record.request):set_generated()
-            outer:add(p_time, record.time):set_generated()
-          else
-            top:add_proto_expert_info(x_unpaired)
+          if l then pair(number, l, false) end
+          local owner = asked[number]
+          if not owner then
+            P[root](0, #B, top)
+            return top:add_proto_expert_info(x_unpaired)
           end
+          recall(owner)
+          P[root](0, #B, top)
+          local inner = join(tree, number, l, root, false)
+          if inner then
+            if l then
+              carriers[number] = l.inner
+              l.inner = nil
+            end
+            owner = carriers[number] or owner
+            recall(owner)
+          end
+          local shown, isPart, source = gather(tree, number, l, inner or root, false, owner)
+          owner = source or owner
+          local x = exchanges[owner]
+          if not isPart then
+            if layers[owner] then unwrap_response(layers[owner], shown) end
+            if x and E[x].response then E[x].response() end
+          end
+          title(top, x, true)
+          outer:add(p_request, asked[number]):set_generated()
+          local delay = delays[number]
+          outer:add(p_time, NSTime(floor(delay / 1000000000), delay % 1000000000)):set_generated()
         end
 
         local function other(tree, range, root)
@@ -244,7 +261,7 @@ extension LuaRuntime {
         function tapdeck.dissector(tvb, pinfo, tree)
           local found = f_apdu()
           if found then
-            if r_atr and f_atr() then return other(tree, f_atr().range, r_atr) end
+            if r_atr and f_atr() then return other(tree, found.range, r_atr) end
             return one(tree, pinfo, found.range, r_command, r_response)
           end
           local frame = r_block and f_frame()

@@ -86,11 +86,6 @@ extension LuaFlow {
 
     // MARK: Leaves
 
-    /// Whether the leaf is a tag's only value, which stands for the tag.
-    private func isScalar(_ node: Int) -> Bool {
-        scalarTag >= 0 && Int(program.nodes[node].parent) == scalarTag && program.nodes[node].flags.contains(.unnamed)
-    }
-
     /// Remembers what the expressions of the grammars ask for.
     private mutating func keep(_ node: Int, count: String, value: String?) {
         var list = [Int(program.nodes[node].slot)]
@@ -106,7 +101,7 @@ extension LuaFlow {
 
     private func isKept(_ node: Int) -> Bool {
         let slot = Int(program.nodes[node].slot)
-        return slots.items.contains(slot) || isScalar(node)
+        return slots.items.contains(slot)
             || (program.nodes[node].flags.contains(.unnamed) && program.nodes[node].parent >= 0
                 && slots.items.contains(Int(program.nodes[Int(program.nodes[node].parent)].slot)))
     }
@@ -161,7 +156,6 @@ extension LuaFlow {
                 lines.append("if N[\(info.enumeration)][v] == nil then it:add_proto_expert_info(\(level)) end")
             }
         }
-        head(node, &fields)
     }
 
     private func mask(of enumeration: Int) -> UInt64 {
@@ -183,11 +177,11 @@ extension LuaFlow {
         let size = Int(step.a)
         let depth = shape.parents.count + 1
         let isNamed = !program.nodes[node].flags.contains(.unnamed)
-        lines.append("gp = pos")
         lines.append("if e - pos >= \(size) then")
         lines.append("  g = \(number("pos", size, false))")
+        lines.append("  gp = R(pos, \(size))")
         if isNamed {
-            lines.append("  p\(depth) = \(parent):add(\(fields.field(node)), R(pos, \(size)))")
+            lines.append("  p\(depth) = \(parent):add(\(fields.field(node)), gp)")
             lines.append("  it = p\(depth)")
         } else {
             lines.append("  p\(depth) = \(parent)")
@@ -212,13 +206,13 @@ extension LuaFlow {
         let slot = Int(info.slot)
         let needsItem = slots.items.contains(slot) || info.enumeration >= 0
         lines.append("if g then")
-        lines.append("  \(needsItem ? "it = " : "")\(parent):add(\(field), R(gp, \(group.octets)))")
+        lines.append("  \(needsItem ? "it = " : "")\(parent):add(\(field), gp)")
         if slots.numbers.contains(slot) || info.enumeration >= 0 {
             let low = Lua.masked("g", (UInt64.max >> UInt64(64 - min(64, Int(step.a)))) << UInt64(min(63, shift)))
             lines.append("  v = \(Lua.shiftedRight(low, UInt64(shift)))")
             if slots.numbers.contains(slot) { lines.append("  V[\(slot)] = v") }
         }
-        if slots.ranges.contains(slot) { lines.append("  S[\(slot)] = gp C[\(slot)] = 0") }
+        if slots.ranges.contains(slot) { lines.append("  S[\(slot)] = pos - \(group.octets) C[\(slot)] = 0") }
         if slots.items.contains(slot) { lines.append("  I[\(slot)] = it") }
         if info.enumeration >= 0 {
             fields.use(enumeration: Int(info.enumeration))
@@ -244,7 +238,6 @@ extension LuaFlow {
         keep(node, count: "e - pos", value: nil)
         lines.append("  pos = e")
         lines.append("end")
-        head(node, &fields)
     }
 
     private mutating func leaf(_ node: Int, _ count: String, _ fields: inout LuaFields) {
@@ -257,7 +250,6 @@ extension LuaFlow {
             keep(node, count: count, value: nil)
         }
         lines.append("pos = e")
-        head(node, &fields)
     }
 
     private mutating func add(_ node: Int, _ field: String, _ count: String, _ fields: LuaFields) {
@@ -266,12 +258,6 @@ extension LuaFlow {
         } else {
             lines.append("  \(isKept(node) ? "it = " : "")\(parent):add(\(field), R(pos, \(count)))")
         }
-    }
-
-    /// The head of a tag stands under its value when that is all the tag holds.
-    private mutating func head(_ node: Int, _ fields: inout LuaFields) {
-        guard isScalar(node) else { return }
-        lines.append("it:add(\(fields.header(scalarTag)), R(hs, hl))")
     }
 
     // MARK: Composites

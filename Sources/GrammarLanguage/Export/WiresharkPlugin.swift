@@ -30,6 +30,7 @@ struct LuaWriter {
     private var wanted: Set<Int> = []
     private var tables: Set<Int> = []
     private var functions: [String] = []
+    private var conditions: Set<Int> = []
 
     init(_ program: Program) {
         self.program = program
@@ -64,7 +65,6 @@ struct LuaWriter {
         sections.append(exchanges)
         sections.append(layers)
         sections.append(gathers)
-        sections.append(["local carried = {\(carried().map(String.init).joined(separator: ", "))}"])
         for (name, root) in [("command", command), ("response", response), ("block", block), ("block_answer", answer), ("atr", atr)] {
             sections.append(["local r_\(name) = \(root.map(String.init) ?? "nil")"])
         }
@@ -86,16 +86,16 @@ struct LuaWriter {
         var flow = LuaFlow(program, .structure, slots)
         let body = flow.body(from: info.code, inside: [], &fields)
         for slot in flow.opened { want(slot) }
-        let kept = (info.firstSlot..<info.firstSlot + info.slotCount).filter { slots.ranges.contains($0) || slots.numbers.contains($0) }
+        let kept = slots.clearing(info.firstSlot..<info.firstSlot + info.slotCount)
         functions.append("-- \(info.name)")
-        functions.append("P[\(root)] = function(pos, e, p0)")
-        // What an earlier message of the same kind left in this frame is not this message's.
-        if !kept.isEmpty {
-            for part in stride(from: 0, to: kept.count, by: 16) {
-                let some = kept[part..<min(part + 16, kept.count)]
-                functions.append("  " + some.map { "S[\($0)], V[\($0)], K[\($0)]" }.joined(separator: ", ") + " = nil")
-            }
+        // What an earlier message of the same kind left is not this message's.
+        functions.append("O[\(root)] = function()")
+        for part in stride(from: 0, to: kept.count, by: 24) {
+            functions.append("  " + kept[part..<min(part + 24, kept.count)].joined(separator: ", ") + " = nil")
         }
+        functions.append("end")
+        functions.append("P[\(root)] = function(pos, e, p0)")
+        functions.append("  O[\(root)]()")
         functions += body.map { "  " + $0 }
         functions.append("end")
         tableFunctions(in: info.code, info.code)
@@ -121,11 +121,9 @@ struct LuaWriter {
             }
             lines.append("}")
             for entry in table.entries where entry.code >= 0 {
-                let isScalar = scalarValue(entry) != nil
                 var flow = LuaFlow(program, .structure, slots)
-                if isScalar { flow.scalarTag = entry.node }
                 let body = flow.body(from: entry.code, inside: [entry.node], &fields)
-                functions.append("Y[\(entry.code)] = function(pos, e, p1\(isScalar ? ", hs, hl" : "")) -- \(program.path(entry.node))")
+                functions.append("Y[\(entry.code)] = function(pos, e, p1) -- \(program.path(entry.node))")
                 functions += body.map { "  " + $0 }
                 functions.append("end")
             }
@@ -166,8 +164,14 @@ struct LuaWriter {
         return flow.body(from: code, inside: parents, &fields)
     }
 
+    /// A function that gives what the expression at `code` gives: its name.
     private mutating func function(_ code: Int) -> String {
-        code < 0 ? "nil" : "function() \(value(code).joined(separator: " ")) end"
+        if code < 0 { return "nil" }
+        if conditions.insert(code).inserted {
+            let body = value(code)
+            functions.append("G[\(code)] = function() \(body.joined(separator: " ")) end")
+        }
+        return "G[\(code)]"
     }
 
     private mutating func exchangeLines(requests: Set<Int>) -> [String] {
@@ -181,7 +185,7 @@ struct LuaWriter {
                 guard !refinements.isEmpty else { continue }
                 lines.append("  \(isRequest ? "request" : "response") = function()")
                 for refinement in refinements {
-                    let test = refinement.condition < 0 ? "true" : "((\(function(refinement.condition)))() or 0) ~= 0"
+                    let test = refinement.condition < 0 ? "true" : "(\(function(refinement.condition))() or 0) ~= 0"
                     let slot = refinement.slot
                     if refinement.enumeration >= 0 {
                         fields.use(enumeration: refinement.enumeration)
@@ -239,13 +243,14 @@ struct LuaWriter {
                 let clauses = isRequest ? program.layers[layer].requests : program.layers[layer].responses
                 for clause in clauses where !isRequest || clause.yields {
                     var test = isRequest ? "root == \(clause.root)" : "layer == \(layer) and root == \(clause.root)"
-                    if clause.condition >= 0 { test += " and ((\(function(clause.condition)))() or 0) ~= 0" }
+                    if clause.condition >= 0 { test += " and (\(function(clause.condition))() or 0) ~= 0" }
                     lines.append("  if \(test) then")
                     if clause.body >= 0 {
                         var flow = LuaFlow(program, .statements, slots)
-                        lines.append("    (function()")
-                        lines += flow.body(from: clause.body, inside: [], &fields).map { "      " + $0 }
-                        lines.append("    end)()")
+                        functions.append("G[\(clause.body)] = function()")
+                        functions += flow.body(from: clause.body, inside: [], &fields).map { "  " + $0 }
+                        functions.append("end")
+                        lines.append("    G[\(clause.body)]()")
                         for root in flow.opened { want(root) }
                     }
                     lines.append("    do return \(isRequest && clause.yields ? String(layer) : "nil") end")
@@ -288,7 +293,7 @@ struct LuaWriter {
                 let slot = Int(program.nodes[Int(step.b)].slot)
                 if let assignment = info.assignments.first(where: { $0.slot == slot }) {
                     guard assignment.condition < 0 else { return nil }
-                    parts.append(assignment.code >= 0 ? "(\(function(assignment.code)))() or \"\"" : "octets(\(assignment.source)) or \"\"")
+                    parts.append(assignment.code >= 0 ? "\(function(assignment.code))() or \"\"" : "octets(\(assignment.source)) or \"\"")
                 } else {
                     parts.append("octets(\(slot)) or \"\"")
                 }
@@ -299,21 +304,6 @@ struct LuaWriter {
             pc += 1
         }
         return nil
-    }
-
-    /// Slots of requests that conditions on their responses ask for.
-    private func carried() -> [Int] {
-        var asked: Set<Int> = []
-        for info in program.exchanges {
-            for refinement in info.refinements where !refinement.ofRequest { asked.formUnion(program.slots(askedFrom: refinement.condition)) }
-        }
-        for layer in program.layers { for clause in layer.responses { asked.formUnion(program.slots(askedFrom: clause.condition)) } }
-        for gather in program.gathers where !gather.ofRequest {
-            for code in [gather.next, gather.more, gather.condition] { asked.formUnion(program.slots(askedFrom: code)) }
-        }
-        let requests = Set(program.exchanges.map(\.request))
-        let own = requests.flatMap { program.roots[$0].firstSlot..<program.roots[$0].firstSlot + program.roots[$0].slotCount }
-        return asked.intersection(own).sorted()
     }
 }
 
@@ -347,17 +337,5 @@ extension Program {
 
     func tables(reachedFrom start: Int) -> [Int] {
         reached(from: start).compactMap { code[$0].op == .tlv ? Int(code[$0].b) : nil }
-    }
-
-    func slots(askedFrom start: Int) -> Set<Int> {
-        var result: Set<Int> = []
-        for pc in reached(from: start) {
-            switch code[pc].op {
-            case .slotNumber, .slotCount, .has, .slotBytes, .slotRaw, .before: result.insert(Int(code[pc].b))
-            case .slotRange: result.formUnion([Int(code[pc].b), Int(code[pc].c)])
-            default: break
-            }
-        }
-        return result
     }
 }
