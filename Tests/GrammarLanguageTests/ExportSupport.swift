@@ -37,7 +37,7 @@ enum ExportSupport {
         return program.exampleFrames.compactMap { frame in
             if frame.octets.isEmpty { return nil }
             if frame.entry == command { return .init(kind: .command, octets: frame.octets) }
-            if frame.entry == atr { return .init(kind: .atr, octets: frame.octets) }
+            if frame.entry == atr, frame.octets[0] == 0x3B || frame.octets[0] == 0x3F { return .init(kind: .atr, octets: frame.octets) }
             if frame.entry == block || (block != nil && program.name(program.roots[frame.entry].node) == "iso14443.block") {
                 return .init(kind: frame.isRequest ? .blockCommand : .blockAnswer, octets: frame.octets)
             }
@@ -63,7 +63,15 @@ enum ExportSupport {
         return outcome.spans.compactMap { field($0, decoder) }
     }
 
+    /// Wireshark has no place behind the last octet: what is empty there stands at the last one.
     private static func field(_ index: Int, _ decoder: Decoder) -> ShownField? {
+        guard var field = plainField(index, decoder) else { return nil }
+        let end = decoder.buffers[Int(decoder.spans[index].buffer)].count
+        if field.count == 0, field.start >= end, end > 0 { field.start = end - 1 }
+        return field
+    }
+
+    private static func plainField(_ index: Int, _ decoder: Decoder) -> ShownField? {
         let span = decoder.spans[index]
         let node = decoder.program.nodes[Int(span.node)]
         guard decoder.buffers[Int(span.buffer)].origin == .frame, !node.flags.contains(.secret) else { return nil }
@@ -110,6 +118,7 @@ enum Capture {
         var kind: Kind
         var octets: [UInt8]
         var number: Int?
+        var interface = 0
     }
 
     static func exportedPDUs(_ frames: [Frame]) -> [UInt8] {
@@ -158,7 +167,7 @@ struct Dissection {
     var fields: [Int: [ShownField]] = [:]
     /// Mistakes of the plug-in that Wireshark told.
     var complaints: [String] = []
-    private var places: [Int: (start: Int, count: Int, isSent: Bool, isATR: Bool, isBlock: Bool)] = [:]
+    private var places: [Int: (start: Int, count: Int, isSent: Bool, isATR: Bool, isBlock: Bool, interface: Int)] = [:]
     private let file: String
 
     init(_ file: String, plugin: String) async throws {
@@ -173,23 +182,25 @@ struct Dissection {
         var isFirst = true
         var isWhole = false
         var frame = (start: 0, size: 0)
+        var interface = 0
         for line in outcome.outputText.split(separator: "\n").map(String.init) {
             if line.contains("<packet>") { (number, base, isFirst, isSent, isWhole) = (number + 1, 0, true, false, false) }
             guard let name = Self.attribute("name", line) else { continue }
             if name == "frame.p2p_dir" || name == "exported_pdu.p2p_dir" { isSent = Self.attribute("show", line) == "0" }
+            if name == "frame.interface_id" { interface = Self.attribute("show", line).flatMap { Int($0) } ?? 0 }
             if line.contains("Lua Error") || line.contains("Trying to fetch") { complaints.append(line) }
             if line.contains("<proto name=\"iso7816.atr\""), var place = places[number] {
                 place.isATR = true
                 places[number] = place
             }
             if line.contains("<proto name=\"iso7816\""), places[number] == nil {
-                places[number] = (Self.number("pos", line), Self.number("size", line), isSent, false, false)
+                places[number] = (Self.number("pos", line), Self.number("size", line), isSent, false, false, interface)
             }
             if line.contains("<proto name=\"iso14443\"") { frame = (Self.number("pos", line), Self.number("size", line)) }
             // Blocks with their CRC only; frames of an activation have no grammar yet.
             if name == "iso14443.event", let show = Self.attribute("show", line), show == "0xff" || show == "0xfe" { isWhole = true }
             if name == "iso14443.block_type", isWhole, places[number] == nil, frame.size > 6 {
-                places[number] = (frame.start + 4, frame.size - 4, isSent, false, true)
+                places[number] = (frame.start + 4, frame.size - 4, isSent, false, true, interface)
             }
             if line.contains("<proto name=\"tapdeck\"") {
                 // Only the first speaks of the frame itself; others of what was joined.
@@ -238,6 +249,9 @@ struct Dissection {
         return kinds.isSubset(of: [.composite, .choice, .root, .tag, .alternative])
     }
 
+    /// Whether a stock dissector took the frame for a message.
+    func isMessage(_ number: Int) -> Bool { places[number] != nil }
+
     /// The messages that the stock dissectors found.
     func apdus() async throws -> [Capture.Frame] {
         let plain = try await ProcessRunner.run("/usr/bin/env", ["tshark", "-r", file, "-F", "pcap", "-w", "-"])
@@ -255,7 +269,7 @@ struct Dissection {
                     Capture.Frame(
                         kind: place.isATR ? .atr
                             : place.isBlock ? place.isSent ? .blockCommand : .blockAnswer : place.isSent ? .command : .response, octets: Array(octets[start..<start + place.count]),
-                        number: number))
+                        number: number, interface: place.interface))
             }
             position += 16 + length
         }

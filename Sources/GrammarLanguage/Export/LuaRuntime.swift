@@ -36,6 +36,12 @@ enum LuaRuntime {
           return v
         end
 
+        -- Wireshark has no range at the very end; an empty field there stands at the last octet.
+        local function at(pos, n)
+          if n == 0 and pos > 0 and pos >= #B then return R(pos - 1, 0) end
+          return R(pos, n)
+        end
+
         local function complain(item, expert_info, text)
           if text then item:add_proto_expert_info(expert_info, text) else item:add_proto_expert_info(expert_info) end
         end
@@ -48,13 +54,13 @@ enum LuaRuntime {
         local function place(f, form, p, pos, n)
           if form == 1 then
             local v = n <= 4 and load(pos, n) or 0
-            return p:add(f, R(pos, n), v), v
+            return p:add(f, at(pos, n), v), v
           elseif form == 2 then
             local v = n <= 8 and load(pos, n) or 0
             if n > 0 and n <= 8 then return p:add(f, R(pos, n)), v end
-            return p:add(f, R(pos, n), UInt64(0)), v
+            return p:add(f, at(pos, n), UInt64(0)), v
           end
-          return p:add(f, R(pos, n)), n <= 6 and load(pos, n) or 0
+          return p:add(f, at(pos, n)), n <= 6 and load(pos, n) or 0
         end
 
         local function short(f, form, p, pos, e, wanted)
@@ -71,7 +77,7 @@ enum LuaRuntime {
         end
 
         local function secret(p, f, pos, n, label)
-          local it = p:add(f, R(pos, n))
+          local it = p:add(f, at(pos, n))
           it:set_text(fmt("%s: %d bytes, secret", label, n))
           p:set_text(fmt("%d bytes, secret", n))
           return it
@@ -227,40 +233,40 @@ enum LuaRuntime {
                 pos = e
                 break
               end
-              local at = pos + hl
+              local start = pos + hl
               local wanted = n
-              if n > e - at then n = e - at end
+              if n > e - start then n = e - start end
               local x = t[tag]
               local it
               if not x then
                 p:add(u[4], R(pos, hl)):set_hidden()
-                it = p:add(u[3], R(at, n))
+                it = p:add(u[3], at(start, n))
                 it:append_text(fmt(" (tag %X)", tag))
                 it:add_proto_expert_info(x_unknown)
               else
                 local slot = x[3]
                 if slot then
-                  S[slot], C[slot], V[slot] = at, n, tag
+                  S[slot], C[slot], V[slot] = start, n, tag
                   I[slot] = p
                 end
                 if x[5] then
                   p:add(x[2], R(pos, hl)):set_hidden()
                   it = p
-                  x[4](at, at + n, p)
+                  x[4](start, start + n, p)
                 elseif x[4] then
                   it = p:add(x[1], R(pos, hl + n))
                   if slot then I[slot] = it end
                   it:add(x[2], R(pos, hl)):set_hidden()
-                  x[4](at, at + n, it)
+                  x[4](start, start + n, it)
                 else
                   p:add(x[2], R(pos, hl)):set_hidden()
-                  it = x[6] and secret(p, x[1], at, n, x[6]) or p:add(x[1], R(at, n))
+                  it = x[6] and secret(p, x[1], start, n, x[6]) or p:add(x[1], at(start, n))
                   if slot then I[slot] = it end
                 end
               end
               if not canonical then it:add_proto_expert_info(x_form) end
               if wanted > n then cut(it, wanted, n) end
-              pos = at + n
+              pos = start + n
             end
           end
           depth = depth - 1

@@ -268,7 +268,7 @@ extension LuaRuntime {
           if frame and f_block() then
             local range = frame.range
             -- The reader's frames and the card's, with their CRC; without one (FA, FB) only the field inside is known.
-            local event = range:len() > 6 and range(1, 1):uint() or 0
+            local event = range:len() > 4 and range(1, 1):uint() or 0
             if event >= 0xFE then return one(tree, pinfo, range(4), r_block, r_block_answer) end
           end
           local inf = f_inf()

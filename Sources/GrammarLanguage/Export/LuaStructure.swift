@@ -256,7 +256,7 @@ extension LuaFlow {
         if program.nodes[node].flags.contains(.secret) {
             lines.append("  it = secret(\(parent), \(field), pos, \(count), \(Lua.quoted(fields.label(node))))")
         } else {
-            lines.append("  \(isKept(node) ? "it = " : "")\(parent):add(\(field), R(pos, \(count)))")
+            lines.append("  \(isKept(node) ? "it = " : "")\(parent):add(\(field), at(pos, \(count)))")
         }
     }
 
@@ -267,10 +267,10 @@ extension LuaFlow {
         if program.nodes[node].flags.contains(.unnamed) {
             lines.append("p\(depth) = \(parent)")
         } else if fields.form(of: node) == .none {
-            lines.append("p\(depth) = \(parent):add(\(fields.field(node)), R(pos, e - pos))")
+            lines.append("p\(depth) = \(parent):add(\(fields.field(node)), at(pos, e - pos))")
         } else {
             // Its items have its name.
-            lines.append("p\(depth) = \(parent):add(R(pos, e - pos), \(Lua.quoted(fields.label(node))))")
+            lines.append("p\(depth) = \(parent):add(at(pos, e - pos), \(Lua.quoted(fields.label(node))))")
         }
         let slot = Int(program.nodes[node].slot)
         lines.append("b\(depth) = pos")
