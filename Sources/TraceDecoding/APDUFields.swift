@@ -23,6 +23,20 @@ public enum APDUFields {
         return ("iso7816.command", command.indices)
     }
 
+    /// What a command's field says beyond its digits: the instruction's name, how many bytes Lc and Le mean; else nothing.
+    public static func meaning(of path: String, in command: [UInt8]) -> String {
+        let index = GrammarIndex.standard
+        var decoder = Decoder(index.program)
+        _ = decoder.push(request: command, entry: index.command)
+        guard let view = CommandView(decoder, index, isSealed: false) else { return "" }
+        switch path {
+        case "iso7816.command.ins": return index.instruction(view.ins) ?? ""
+        case "iso7816.command.lc": return decoder.span(index.commandFields.data) == nil ? "" : "\(view.data.count) bytes"
+        case "iso7816.command.le": return view.ne.map { "\($0) bytes" } ?? ""
+        default: return ""
+        }
+    }
+
     /// `6A82 not found`.
     public static func status(_ word: UInt16) -> String { GrammarIndex.standard.status.text(word) }
 
@@ -39,7 +53,7 @@ public enum APDUFields {
         guard !isCut, let view = CommandView(decoder, index, isSealed: isProtected(class: frame.first)) else {
             return "\(frame.count) bytes that are no command"
         }
-        return index.headline(view, exchange: outcome.exchange, in: .unknown)
+        return index.headline(view, exchange: outcome.exchange, in: .masterFile)
     }
 
     private static func hex(_ octet: UInt8) -> String {

@@ -10,8 +10,6 @@ struct FieldReader: Sendable {
         /// Places of the frame whose octets stand for a secret.
         var places: [Range<Int>] = []
         var showsSecrets = false
-        /// Octets of the row's body before the frame.
-        var prefix = 0
     }
 
     private let program: Program
@@ -52,7 +50,7 @@ struct FieldReader: Sendable {
             depths[span] = depth + 1
             var field = DecodedField(
                 path: path(decoder, span), value: .octets([]), text: "", buffer: buffer,
-                start: Int(here.startBit) + (buffer == 0 ? cover.prefix * 8 : 0), bits: Int(here.bitCount)
+                start: Int(here.startBit), bits: Int(here.bitCount)
             )
             field.depth = depth
             field.label = decoder.label(of: span)

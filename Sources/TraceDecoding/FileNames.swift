@@ -6,13 +6,13 @@ import Octets
 /// The names of files and applications, from enumerations of the grammars with these names:
 ///
 /// - `Application`: what selects the application that a grammar is about, by DF name (ISO/IEC 7816-4 5.3.1.1).
-/// - `File`: the files of that application by identifier; in a grammar without `Application`, files of every card.
+/// - `FileID`: the files of that application by identifier; in a grammar without `Application`, files of every card.
+///   What stands behind a comma explains and is no part of a name.
 /// - `MasterFile`: files directly under the master file.
 struct FileNames: Sendable {
     /// Whose files an identifier is looked for among.
     enum Place: Sendable, Equatable {
-        /// Nobody has said: an identifier is called as any grammar calls it.
-        case unknown
+        /// Where every card begins.
         case masterFile
         /// An application with the grammar that is about it; nil when none is.
         case application(String?)
@@ -33,7 +33,7 @@ struct FileNames: Sendable {
         for grammar in program.grammars {
             let group = Group(
                 grammar: grammar.name, application: program.enumeration("\(grammar.name).Application"),
-                files: program.enumeration("\(grammar.name).File"), masterFiles: program.enumeration("\(grammar.name).MasterFile")
+                files: program.enumeration("\(grammar.name).FileID"), masterFiles: program.enumeration("\(grammar.name).MasterFile")
             )
             if group.application != nil || group.files != nil || group.masterFiles != nil { groups.append(group) }
         }
@@ -52,11 +52,12 @@ struct FileNames: Sendable {
     /// The file with this identifier: its text, and the grammar's name for it.
     func file(_ identifier: UInt16, in place: Place) -> (text: String, grammar: String, name: String)? {
         for group in groups {
-            let isHere = group.application == nil || place == .unknown || place == .application(group.grammar)
-            let tables = [isHere ? group.files : nil, place == .masterFile || place == .unknown ? group.masterFiles : nil]
+            let isHere = group.application == nil || place == .application(group.grammar)
+            let tables = [isHere ? group.files : nil, place == .masterFile ? group.masterFiles : nil]
             for case .some(let table) in tables {
                 guard let entry = table.find(UInt64(identifier)) else { continue }
-                return (table.entries[entry].text, group.grammar, strings[table.entries[entry].name])
+                let text = table.entries[entry].text.prefix { $0 != "," }
+                return (String(text), group.grammar, strings[table.entries[entry].name])
             }
         }
         return nil

@@ -14,7 +14,7 @@ struct FileTracker: Sendable {
     }
 
     /// What was selected last that has files.
-    private(set) var place = FileNames.Place.unknown
+    private(set) var place = FileNames.Place.masterFile
     private var file: (text: String, grammar: String, name: String)?
     /// Octets in the file, once its first data object's header was read.
     private var length: Int?

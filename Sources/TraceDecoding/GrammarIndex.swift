@@ -60,8 +60,13 @@ struct GrammarIndex: Sendable {
         authentications = Set(program.checks.indices.filter { program.isAuthentication($0) }.map { Int32(truncatingIfNeeded: $0) })
     }
 
-    /// The kind of message of the frames that a dissector is named for; nil when no grammar is about them.
-    func frame(_ dissector: String) -> Int? { program.entry(named: "\(dissector).Frame") ?? program.entry(named: "\(dissector).Block") }
+    /// The kinds of message of the frames that a dissector is named for; nil when no grammar is about them.
+    func frame(_ dissector: String) -> (request: Int, response: Int)? {
+        guard dissector != "iso7816", let request = program.entry(named: "\(dissector).Command"),
+            let response = program.entry(named: "\(dissector).Response")
+        else { return nil }
+        return (request, response)
+    }
 }
 
 extension Program {
@@ -85,7 +90,7 @@ extension Program {
 extension Decoder {
     /// The span of the field in `slot`, when this exchange has it.
     func span(_ slot: Int) -> Int? {
-        guard machine.slots.indices.contains(slot), machine.slots[slot] >= 0 else { return nil }
+        guard slot >= 0, slot < machine.program.slotCount, machine.slots[slot] >= 0 else { return nil }
         let span = Int(machine.slots[slot])
         return machine.spans.indices.contains(span) ? span : nil
     }

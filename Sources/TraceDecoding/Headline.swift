@@ -16,7 +16,11 @@ extension GrammarIndex {
             guard let info, info.grammar != "iso7816" else { return "reader command \(Hex.encode([command.ins]))" }
             return info.label
         }
-        guard info?.grammar == nil || info?.grammar == "iso7816" else { return info.map(label) ?? "" }
+        if let info, info.grammar != "iso7816" {
+            // A grammar that says more of an instruction's fields leaves its name and details as they are.
+            guard let name = instruction(command.ins), info.label.hasPrefix(name + " ") else { return label(info) }
+            return name + detail(command, in: place)
+        }
         if command.cla > 0x80 { return "command \(Hex.encode([command.cla, command.ins]))" }
         let name = info.map(label) ?? instruction(command.ins) ?? "command \(Hex.encode([command.cla, command.ins]))"
         return name + detail(command, in: place)

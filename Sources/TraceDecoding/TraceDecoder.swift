@@ -22,8 +22,6 @@ public struct TraceDecoder: Sendable {
     private var interfaces: [TraceInterface]
     private var reader: FieldReader
     private var cards: [Channel: CardReading] = [:]
-    /// Interfaces on which a card has begun to speak in blocks (ISO/IEC 14443-4).
-    private var speaksBlocks: Set<Int> = []
     private var calls = CallEvents()
 
     /// What a decoder of the grammars belongs to.
@@ -207,41 +205,18 @@ public struct TraceDecoder: Sendable {
         decoded.kind = .frame
         let protocolText = decoded.row.protocolText ?? decoded.row.dissector
         decoded.grammar = decoded.row.dissector
-        var body = places.octets[...]
         // Link type 264 puts four octets before a frame: version, event, length.
-        let prefix = decoded.row.dissector == "iso14443" && body.count >= 4 ? 4 : 0
-        body = body.dropFirst(prefix)
-        let shown = decoded.row.body.dropFirst(prefix)
+        let shown = decoded.row.body.dropFirst(decoded.row.dissector == "iso14443" && decoded.row.body.count >= 4 ? 4 : 0)
         let room = max(4, 18 - protocolText.utf8.count / 2)
         decoded.summary = "\(protocolText) \(Hex.encode(shown.prefix(room)))\(shown.count > room ? "..." : "")"
         decoded.answer = shown.count > 7 ? "\(Hex.encode(shown.prefix(5)))..." : Hex.encode(shown)
-        guard let entry = index.frame(decoded.row.dissector), speaksGrammar(decoded, body, entry) else { return }
+        guard let entries = index.frame(decoded.row.dissector) else { return }
         let channel = Channel.rf(decoded.row.interface)
         if cards[channel] == nil { cards[channel] = newCard() }
-        var cover = FieldReader.Cover(showsSecrets: showsSecrets, prefix: prefix)
-        cover.places = places.places.map { max(0, $0.lowerBound - prefix)..<max(0, $0.upperBound - prefix) }.filter { !$0.isEmpty }
-        carried(&decoded, Array(body), entry, channel, cover)
+        carried(
+            &decoded, places.octets, decoded.row.direction == .received ? entries.response : entries.request, channel,
+            FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
     }
-
-    /// Blocks are told from other frames by what came before them; a grammar of all frames needs no such help.
-    private mutating func speaksGrammar(_ decoded: DecodedRow, _ body: ArraySlice<UInt8>, _ entry: Int) -> Bool {
-        guard index.program.entry(named: "\(decoded.row.dissector).Frame") == nil else { return true }
-        guard let first = body.first else { return false }
-        let interface = decoded.row.interface
-        if decoded.row.direction == .sent {
-            // REQA, WUPA and anticollision begin anew; RATS and ATTRIB begin blocks (ISO/IEC 14443-3 6.4, -4 5.6.1).
-            if body.count == 1 || first == 0x93 || first == 0x95 || first == 0x97 { speaksBlocks.remove(interface) }
-            if first == 0xE0, body.count == 4 || first == 0x1D {
-                speaksBlocks.insert(interface)
-                pendingStart.insert(interface)
-                return false
-            }
-        } else if pendingStart.remove(interface) != nil {
-            return false
-        }
-        return speaksBlocks.contains(interface)
-    }
-    private var pendingStart: Set<Int> = []
 
     private mutating func carried(_ decoded: inout DecodedRow, _ body: [UInt8], _ entry: Int, _ channel: Channel, _ cover: FieldReader.Cover) {
         let isAnswer = decoded.row.direction == .received
@@ -256,7 +231,6 @@ public struct TraceDecoder: Sendable {
         judge(&decoded, card.decoder, reading.outcome)
         if isAnswer {
             guard let sw = card.decoder.span(index.statusWord), reading.outcome.spans.contains(sw), card.decoder.spans[sw].bitCount == 16 else {
-                if let text = kindOfFrame(card.decoder, reading.outcome) { decoded.answer = text }
                 return
             }
             let word = UInt16(truncatingIfNeeded: card.decoder.spans[sw].value)
@@ -275,17 +249,15 @@ public struct TraceDecoder: Sendable {
             cards[channel]?.pending = CardReading.Pending(
                 packet: decoded.row.packetID, exchange: reading.exchange, view: view, isProtected: decoded.isProtected)
         } else if let text = kindOfFrame(card.decoder, reading.outcome) {
-            decoded.summary = "\(decoded.row.protocolText ?? decoded.row.dissector) \(text)"
+            decoded.summary = text
         }
         sessions(&decoded, channel)
     }
 
-    /// The label of the first choice that the grammar took: what kind of block it is.
+    /// What the grammar calls the frame: the label of its exchange.
     private func kindOfFrame(_ decoder: Decoder, _ outcome: Decoder.Outcome) -> String? {
-        for span in outcome.spans where index.program.nodes[Int(decoder.spans[span].node)].kind == .choice {
-            return decoder.text(of: span).map { StatusText.spoken($0) }
-        }
-        return nil
+        guard let number = outcome.exchange, let name = decoder.exchangeName(number), name.name != "OTHER" else { return nil }
+        return name.label
     }
 
     // MARK: - What every decoded row gets
@@ -382,7 +354,6 @@ public struct TraceDecoder: Sendable {
         case .reader(let event) where event.name != "control":
             if event.name == "connect" { decoded.answer = way(of: decoded.row.interface) }
             for channel in cards.keys where isOf(reader, channel) { _ = cards[channel]?.reset(event.name) }
-            speaksBlocks.removeAll()
         case .error:
             cards[.apdu(reader)]?.pending = nil
         default: break

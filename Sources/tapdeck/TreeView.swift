@@ -140,7 +140,7 @@ struct TreeView {
 
     /// P1 and P2 together where they are one offset (ISO/IEC 7816-4 11.3.3).
     private func offset(_ row: DecodedRow, _ field: DecodedField, _ next: DecodedField?) -> (hex: String, value: UInt64)? {
-        guard ["READ_BINARY", "UPDATE_BINARY"].contains(row.message), field.path == "iso7816.command.p1", case .number(let p1) = field.value,
+        guard row.summary.hasPrefix("READ BINARY") || row.summary.hasPrefix("UPDATE BINARY"), field.path == "iso7816.command.p1", case .number(let p1) = field.value,
             p1 < 0x80, let next, next.path == "iso7816.command.p2", case .number(let p2) = next.value
         else { return nil }
         return (Hex.encode([UInt8(truncatingIfNeeded: p1), UInt8(truncatingIfNeeded: p2)]), p1 << 8 | p2)
