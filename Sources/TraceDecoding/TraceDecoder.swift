@@ -118,7 +118,8 @@ public struct TraceDecoder: Sendable {
         let isSealed = decoded.isProtected && decoded.opening == .sealed
         let view = CommandView(card.decoder, index, isSealed: isSealed)
         if let view {
-            decoded.summary = index.headline(view, exchange: reading.exchange, in: card.files.place)
+            decoded.summary =
+                index.wrapped(card.decoder, reading.exchange) ?? index.headline(view, exchange: reading.exchange, in: card.files.place)
             if view.ins == 0xB0, view.p1 & 0x80 == 0, let ne = view.ne, !isSealed, view.cla != 0xFF {
                 decoded.read = ReadPlace(offset: view.offset, length: ne)
                 decoded.fileName = card.files.name
@@ -231,6 +232,7 @@ public struct TraceDecoder: Sendable {
         judge(&decoded, card.decoder, reading.outcome)
         if isAnswer {
             guard let sw = card.decoder.span(index.statusWord), reading.outcome.spans.contains(sw), card.decoder.spans[sw].bitCount == 16 else {
+                if let text = index.named(card.decoder, reading, isRequest: false) { decoded.answer = text }
                 return
             }
             let word = UInt16(truncatingIfNeeded: card.decoder.spans[sw].value)
@@ -243,20 +245,23 @@ public struct TraceDecoder: Sendable {
             }
             if reading.hasAgreed { decoded.answer = "keys agreed" }
         } else if let ins = card.decoder.span(index.commandFields.ins), reading.outcome.spans.contains(ins),
-            let view = CommandView(card.decoder, index, isSealed: decoded.opening == .sealed)
+            let view = CommandView(card.decoder, index, isSealed: decoded.opening == .sealed),
+            !decoded.annotations.contains(where: { $0.severity == .error && $0.path?.hasPrefix("iso7816.command") == true })
         {
             decoded.summary = index.headline(view, exchange: reading.exchange, in: card.files.place)
             cards[channel]?.pending = CardReading.Pending(
                 packet: decoded.row.packetID, exchange: reading.exchange, view: view, isProtected: decoded.isProtected)
-        } else if let text = kindOfFrame(card.decoder, reading.outcome) {
+        } else if let text = index.named(card.decoder, reading, isRequest: true) ?? kindOfFrame(card.decoder, reading.outcome) {
             decoded.summary = text
         }
         sessions(&decoded, channel)
     }
 
-    /// What the grammar calls the frame: the label of its exchange.
+    /// What the grammar calls the frame: the label of its exchange. One that stands for many is left as octets.
     private func kindOfFrame(_ decoder: Decoder, _ outcome: Decoder.Outcome) -> String? {
-        guard let number = outcome.exchange, let name = decoder.exchangeName(number), name.name != "OTHER" else { return nil }
+        guard let number = outcome.exchange, let name = decoder.exchangeName(number), name.name != "OTHER", name.name != "BLOCK" else {
+            return nil
+        }
         return name.label
     }
 
