@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
 
 let strict: [SwiftSetting] = [
@@ -18,6 +19,22 @@ func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target 
         name: "\(name.prefix(1).uppercased())\(name.dropFirst())Tests",
         dependencies: [.target(name: name), "TestSupport"] + dependencies,
         swiftSettings: strict
+    )
+}
+
+/// The grammars of `Grammars/`, embedded in code. A target must hold its resources, so this one stands at the top and leaves out
+/// everything else.
+func grammarLibrary(_ dependencies: [Target.Dependency]) -> Target {
+    func names(in folder: String) -> [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: "\(Context.packageDirectory)/\(folder)")) ?? []).sorted()
+    }
+    let others =
+        names(in: ".").filter { !["Grammars", "Sources"].contains($0) && !$0.hasPrefix(".") }
+        + names(in: "Sources").filter { $0 != "GrammarLibrary" }.map { "Sources/\($0)" }
+        + names(in: "Grammars").filter { !$0.hasSuffix(".grammar") }.map { "Grammars/\($0)" }
+    return .target(
+        name: "GrammarLibrary", dependencies: dependencies, path: ".", exclude: others, sources: ["Sources/GrammarLibrary"],
+        resources: [.embedInCode("Grammars")], swiftSettings: strict
     )
 }
 
@@ -49,13 +66,16 @@ let package = Package(
         part("Tracing", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile"]),
         part("GrammarRuntime", ["Octets", "CardCrypto"]),
         part("GrammarLanguage", ["Octets", "GrammarRuntime"]),
-        part("TraceDecoding", ["Octets", "CardCrypto", "TagTransport", "TraceFile"]),
+        grammarLibrary(["GrammarRuntime", "GrammarLanguage"]),
+        part("TraceDecoding", [
+            "Octets", "CardCrypto", "TagTransport", "TraceFile", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary",
+        ]),
         part("Replay", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile", "Tracing", "TraceDecoding"]),
         .executableTarget(
             name: "tapdeck",
             dependencies: [
                 "Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "CoreExtendedNFC", "VirtualCards", "Flows",
-                "TraceFile", "Tracing", "TraceDecoding", "Replay",
+                "TraceFile", "Tracing", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary", "TraceDecoding", "Replay",
             ],
             swiftSettings: strict
         ),
@@ -81,16 +101,27 @@ let package = Package(
         tests(of: "VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         tests(of: "Flows", ["Octets", "TagTransport", "VirtualCards", "CoreExtendedNFC"]),
         tests(of: "TraceFile", ["Octets", "CPcap"]),
-        tests(of: "Tracing", [
-            "Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "Flows", "TraceFile", "VirtualCards", "SessionSupport",
-        ]),
+        tests(
+            of: "Tracing",
+            [
+                "Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "Flows", "TraceFile", "VirtualCards", "SessionSupport",
+            ]),
         tests(of: "GrammarRuntime", ["Octets", "CardCrypto"]),
         tests(of: "GrammarLanguage", ["Octets", "GrammarRuntime"]),
-        tests(of: "TraceDecoding", ["Octets", "CardCrypto", "TagTransport", "TraceFile", "SessionSupport"]),
-        tests(of: "Replay", [
-            "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing", "VirtualCards",
-            "SessionSupport",
-        ]),
+        tests(of: "GrammarLibrary", ["GrammarRuntime", "GrammarLanguage"]),
+        tests(
+            of: "TraceDecoding",
+            [
+                "Octets", "CardCrypto", "TagTransport", "TraceFile", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary",
+                "SessionSupport",
+            ]),
+        tests(
+            of: "Replay",
+            [
+                "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing",
+                "VirtualCards",
+                "SessionSupport",
+            ]),
         tests(of: "tapdeck", ["Octets", "PCSC", "TraceFile"]),
         .testTarget(name: "HouseTests", dependencies: ["TestSupport"], swiftSettings: strict),
     ],

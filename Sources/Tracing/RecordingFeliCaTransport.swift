@@ -36,7 +36,11 @@ final class RecordingFeliCaTransport: RecordingTransport, FeliCaTagTransporting,
         ]
         let function = "writeWithoutEncryption(serviceCodeList:blockList:blockData:)"
         return try await recorder.structuredCall(function, arguments, secret: Self.secret(in: blockList), on: port) {
-            (.none, try await card.writeWithoutEncryption(serviceCodeList: serviceCodeList, blockList: blockList, blockData: blockData))
+            (
+                .none,
+                try await card.writeWithoutEncryption(
+                    serviceCodeList: serviceCodeList, blockList: blockList, blockData: blockData)
+            )
         }
     }
 

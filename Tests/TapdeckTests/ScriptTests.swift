@@ -108,8 +108,8 @@ struct Script {
         ("[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}", "UUID"),
         ("\\d{4}-\\d\\d-\\d\\d[- ]\\d\\d:?\\d\\d(:?\\d\\d)?( UTC)?", "DATE"),
         // The columns of show: seconds, then milliseconds where there are any.
-        ("^( *\\d+) +(\\d+\\.\\d{6})( +\\d+\\.\\d\\d)(?= )", "$1 T.TTTTTT  M.MM"),
-        ("^( *\\d+) +(\\d+\\.\\d{6})(?= )", "$1 T.TTTTTT"),
+        ("^( *\\d+(?: +\\d+(?:-\\d+)?)?) +\\d+\\.\\d{6} +\\d+\\.\\d\\d(?= )", "$1 T.TTTTTT  M.MM"),
+        ("^( *\\d+(?: +\\d+(?:-\\d+)?)?) +\\d+\\.\\d{6}(?= )", "$1 T.TTTTTT"),
         ("\"time\":\"\\d+\\.\\d{9}\"", "\"time\":\"T\""),
         (" +\\d+(\\.\\d+)? (ms|s)\\b", " TIME"),
         ("\\d+(\\.\\d+)? (kB|MB)\\b", "SIZE"),

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+
+extension LuaRuntime {
+    /// Pairing, exchanges, gathers and the entry point, after the tables of the grammars.
+    static let tail = #"""
+        local f_apdu, f_atr, f_inf = Field.new("iso7816"), Field.new("iso7816.atr"), Field.new("iso14443.inf")
+        local f_frame, f_block = Field.new("iso14443"), Field.new("iso14443.block_type")
+        local f_interface, f_identifier, f_time = Field.new("frame.interface_id"), Field.new("frame.packet_id"), Field.new("frame.time_epoch")
+
+        local p_exchange = ProtoField.string("tapdeck.exchange", "exchange")
+        local p_request = ProtoField.framenum("tapdeck.request", "request in", base.NONE, frametype.REQUEST)
+        local p_response = ProtoField.framenum("tapdeck.response", "response in", base.NONE, frametype.RESPONSE)
+        local p_time = ProtoField.relative_time("tapdeck.time", "time since the request")
+        local list = {p_exchange, p_request, p_response, p_time}
+        for _, f in ipairs(F) do list[#list + 1] = f end
+        tapdeck.fields = list
+        local experts = {x_truncated, x_missing, x_surplus, x_unknown, x_unknown_warn, x_form, x_sealed, x_unpaired}
+        for _, x in ipairs(X) do experts[#experts + 1] = x end
+        tapdeck.experts = experts
+
+        -- What the first pass learnt, by frame number: the request of a response and back, nanoseconds between them, the
+        -- exchange, the layer, the bytes and the kind of a request, what parts were joined to, whose answer blocks carry.
+        local asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, links
+        local PART = {}
+        -- The request whose values are at hand.
+        local current
+
+        function tapdeck.init()
+          asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, links = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
+          current = nil
+        end
+
+        -- Each packet leaves a few hundred small objects; by default a full collection comes after every few packets' worth.
+        collectgarbage("setpause", 400)
+
+        local function start(range)
+          R, B = range, range:raw()
+          depth, isSealed = 0, false
+        end
+
+        local function link()
+          local interface = f_interface()
+          local key = interface and interface.value or 0
+          local l = links[key]
+          if not l then
+            l = {open = {}, gathers = {}}
+            links[key] = l
+          end
+          return l
+        end
+
+        -- Finds the other half of this frame's exchange, in the first pass.
+        local function pair(number, l, isRequest)
+          local id = f_identifier()
+          id = id and id.value:tonumber()
+          local at = f_time().value
+          if isRequest then
+            if l.number and l.id then l.open[l.id] = {l.number, l.secs, l.nsecs} end
+            l.number, l.id, l.secs, l.nsecs = number, id, at.secs, at.nsecs
+            return
+          end
+          local request, secs, nsecs
+          if id and l.id ~= id and l.open[id] then
+            request, secs, nsecs = l.open[id][1], l.open[id][2], l.open[id][3]
+            l.open[id] = nil
+          elseif l.number then
+            request, secs, nsecs = l.number, l.secs, l.nsecs
+            l.number = nil
+          else
+            return
+          end
+          asked[number], answered[request] = request, number
+          delays[number] = (at.secs - secs) * 1000000000 + at.nsecs - nsecs
+        end
+
+        local nothing = {}
+        local function nowhere() return nothing end
+        for _, name in ipairs {"add", "add_le", "add_proto_expert_info", "append_text", "set_text", "set_len", "set_generated"} do
+          nothing[name] = nowhere
+        end
+
+        -- Brings the values of a request back that is not the one just read.
+        local function recall(request)
+          if current == request or not sent[request] then return end
+          local saved_range, saved_octets, saved_top = R, B, top
+          R, B, top = nowhere, sent[request], nothing
+          P[kinds[request]](0, #B, nothing)
+          R, B, top = saved_range, saved_octets, saved_top
+          depth = 0
+          current = request
+        end
+
+        -- A message that other messages carried, or that was put together, as bytes of its own.
+        local function show_whole(tree, octets, text)
+          local range = ByteArray.new(octets, true):tvb(text):range()
+          start(range)
+          top = tree:add(tapdeck, range)
+          top:append_text(", " .. text)
+        end
+
+        local function truth(f) return f == nil or (f() or 0) ~= 0 end
+
+        local carried
+        -- Blocks that carry messages. Gives the carried message's root once it is whole.
+        local function join(tree, number, l, root, isRequest)
+          for i = 1, #W do
+            local g = W[i]
+            if g.decode and g.request == isRequest and g.root == root and truth(g.condition) then
+              if l then
+                local s = l.gathers[i] or {}
+                l.gathers[i] = s
+                if #s > 0 and not truth(g.next) then
+                  s = {}
+                  l.gathers[i] = s
+                end
+                s[#s + 1] = octets(g.part) or ""
+                if truth(g.more) then
+                  wholes[number] = PART
+                else
+                  if #s > 1 then wholes[number] = table.concat(s) end
+                  l.gathers[i] = nil
+                end
+              end
+              local whole = wholes[number]
+              if whole == PART then return nil end
+              if whole then
+                show_whole(tree, whole, "joined from blocks")
+                P[g.decode](0, #B, top)
+              elseif S[g.part] then
+                carried = octets(g.part)
+                within(g.decode, g.part)
+              end
+              return g.decode
+            end
+          end
+        end
+
+        -- Answers, or commands, that travel in parts.
+        local function gather(tree, number, l, root, isRequest, request)
+          for i = 1, #W do
+            local g = W[i]
+            if not g.decode and g.request == isRequest and g.root == root then
+              if l then
+                local s = l.gathers[i]
+                local more = truth(g.more)
+                if s and not truth(g.next) then
+                  s = nil
+                  l.gathers[i] = nil
+                end
+                if s or more then
+                  s = s or {request = request}
+                  l.gathers[i] = s
+                  s[#s + 1] = octets(g.part) or ""
+                  if more then
+                    wholes[number] = PART
+                  else
+                    l.gathers[i] = nil
+                    J = table.concat(s)
+                    local whole = g.yield and g.yield()
+                    wholes[number] = whole and {whole, s.request} or PART
+                  end
+                end
+              end
+              local whole = wholes[number]
+              if whole == PART then return nil, true end
+              if type(whole) == "table" then
+                show_whole(tree, whole[1], "joined from parts")
+                if not isRequest then recall(whole[2]) end
+                P[g.to](0, #B, top)
+                return g.to, false, whole[2]
+              end
+            end
+          end
+          return root, false, request
+        end
+
+        local commands, answers = {}, {}
+        for x, label in pairs(Q) do commands[x], answers[x] = ": " .. label, ": " .. label .. ", answer" end
+
+        local function title(item, x, response)
+          if not x then return end
+          item:append_text((response and answers or commands)[x])
+          item:add(p_exchange, Q[x]):set_generated()
+        end
+
+        local function request(tree, pinfo, range, root)
+          local number = pinfo.number
+          local l = not pinfo.visited and link() or nil
+          start(range)
+          top = tree:add(tapdeck, range)
+          local outer = top
+          if l then pair(number, l, true) end
+          P[root](0, #B, top)
+          local inner = join(tree, number, l, root, true)
+          local shown = inner or root
+          local layer = unwrap_request(shown)
+          shown = gather(tree, number, l, shown, true, number) or shown
+          local x = find_exchange(shown)
+          if x and E[x].request then E[x].request() end
+          current = number
+          if l then
+            exchanges[number], layers[number], kinds[number] = x, layer, shown
+            sent[number] = inner and R == range and carried or B
+            if inner then l.inner = number end
+          end
+          title(top, x)
+          if answered[number] then outer:add(p_response, answered[number]):set_generated() end
+        end
+
+        local function response(tree, pinfo, range, root)
+          local number = pinfo.number
+          local l = not pinfo.visited and link() or nil
+          start(range)
+          top = tree:add(tapdeck, range)
+          local outer = top
+          if l then pair(number, l, false) end
+          local owner = asked[number]
+          if not owner then
+            P[root](0, #B, top)
+            return top:add_proto_expert_info(x_unpaired)
+          end
+          recall(owner)
+          P[root](0, #B, top)
+          local inner = join(tree, number, l, root, false)
+          if inner then
+            if l then
+              carriers[number] = l.inner
+              l.inner = nil
+            end
+            owner = carriers[number] or owner
+            recall(owner)
+          end
+          local shown, isPart, source = gather(tree, number, l, inner or root, false, owner)
+          owner = source or owner
+          local x = exchanges[owner]
+          if not isPart then
+            if layers[owner] then unwrap_response(layers[owner], shown) end
+            if x and E[x].response then E[x].response() end
+          end
+          title(top, x, true)
+          outer:add(p_request, asked[number]):set_generated()
+          local delay = delays[number]
+          outer:add(p_time, NSTime(floor(delay / 1000000000), delay % 1000000000)):set_generated()
+        end
+
+        local function other(tree, range, root)
+          start(range)
+          top = tree:add(tapdeck, range)
+          P[root](0, #B, top)
+        end
+
+        local function one(tree, pinfo, range, command, answer)
+          if range:len() == 0 then return end
+          if pinfo.p2p_dir == 0 then
+            if command then request(tree, pinfo, range, command) end
+          elseif answer then
+            response(tree, pinfo, range, answer)
+          end
+        end
+
+        function tapdeck.dissector(tvb, pinfo, tree)
+          local found = f_apdu()
+          if found then
+            if r_atr and f_atr() then return other(tree, found.range, r_atr) end
+            return one(tree, pinfo, found.range, r_command, r_response)
+          end
+          local frame = r_block and f_frame()
+          if frame and f_block() then
+            local range = frame.range
+            -- The reader's frames and the card's, with their CRC; without one (FA, FB) only the field inside is known.
+            local event = range:len() > 4 and range(1, 1):uint() or 0
+            if event >= 0xFE then return one(tree, pinfo, range(4), r_block, r_block_answer) end
+          end
+          local inf = f_inf()
+          if inf then return one(tree, pinfo, inf.range, r_command, r_response) end
+        end
+
+        register_postdissector(tapdeck)
+        """#
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+
+import GrammarLanguage
+
+extension GrammarLibrary {
+    /// The files of `Grammars/` as they were when this was built, in order of name. A test compares the list with the folder.
+    public static let embedded: [GrammarSource] = [
+        source("atr", PackageResources.atr_grammar),
+        source("bac", PackageResources.bac_grammar),
+        source("emrtd", PackageResources.emrtd_grammar),
+        source("iso14443", PackageResources.iso14443_grammar),
+        source("iso7816", PackageResources.iso7816_grammar),
+        source("secureMessaging", PackageResources.secureMessaging_grammar),
+    ]
+
+    private static func source(_ name: String, _ octets: [UInt8]) -> GrammarSource {
+        GrammarSource(name: "\(name).grammar", text: String(decoding: octets, as: UTF8.self))
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+import GrammarLanguage
+import GrammarLibrary
+import GrammarRuntime
+
+/// `grammar`: check, lay out, explain and export grammars.
+enum GrammarVerb: Verb {
+    static let name = "grammar"
+    static let summary = "check, explain and export the grammars"
+    static let synopsis = [
+        "grammar check [FILE...]                 every mistake, with its place",
+        "grammar format [FILE...] [--check]      the one layout, in place",
+        "grammar lua                             the plug-in for Wireshark",
+    ]
+    static let options = [
+        OptionSpec("--grammar", .required("DIR"), "the grammars of a folder in place of those built in"),
+        OptionSpec("--check", .none, "format: change nothing, name the files that would change"),
+    ]
+    static let details = [
+        "Files given to check may use the grammars built in; a file takes the place of the one of its name.",
+        "Status 0 when all is well, 1 when a grammar has a mistake or is not in the layout.",
+    ]
+
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
+        let actions: [(name: String, run: (Arguments, Terminal) async throws -> ExitStatus)] = [
+            ("check", check), ("format", format), ("lua", lua),
+        ]
+        guard let first = arguments.operands.first else {
+            throw Failure.usage("grammar needs to know what to do: \(actions.map(\.name).joined(separator: ", "))")
+        }
+        guard let action = actions.first(where: { $0.name == first }) else {
+            throw Failure.usage(
+                "unknown word \(first)\(Nearest.suggestion(for: first, among: actions.map(\.name)))",
+                "known: \(actions.map(\.name).joined(separator: ", "))")
+        }
+        return try await action.run(arguments, terminal)
+    }
+
+    /// What stands after the action's name.
+    static func operands(_ arguments: Arguments) -> [String] { Array(arguments.operands.dropFirst()) }
+
+    // MARK: Check and format
+
+    private static func check(_ arguments: Arguments, _ terminal: Terminal) throws -> ExitStatus {
+        let files = operands(arguments)
+        let given = try files.map(source)
+        var sources = given
+        if !files.isEmpty || arguments.value("--grammar") == nil {
+            let names = Set(given.map { lastName($0.name) })
+            sources += GrammarLibrary.standard.sources.filter { !names.contains(lastName($0.name)) }
+        }
+        if let folder = arguments.value("--grammar") { sources = given + (try folderSources(folder)) }
+        let set = GrammarSet.compile(sources)
+        // Of grammars that are only used, nobody asked.
+        let asked = Set(given.map(\.name))
+        let list = set.diagnostics.filter { asked.isEmpty || asked.contains($0.file) || $0.severity == .error }
+        for diagnostic in list {
+            if arguments.wantsJSON {
+                terminal.result(diagnostic.json)
+            } else {
+                terminal.result(String(diagnostic.description.dropLast()))
+            }
+        }
+        let errors = list.filter { $0.severity == .error }.count
+        let checked = asked.isEmpty ? sources.count : asked.count
+        terminal.note(
+            "\(checked) grammars checked, \(set.program.exampleFrames.count) frames of examples read: \(errors) errors, \(list.count - errors) warnings")
+        return errors == 0 ? .fine : .notSo
+    }
+
+    private static func format(_ arguments: Arguments, _ terminal: Terminal) throws -> ExitStatus {
+        var files = operands(arguments)
+        if files.isEmpty, let folder = arguments.value("--grammar") { files = try grammarFiles(in: folder) }
+        guard !files.isEmpty else { throw Failure.usage("format needs files, or --grammar DIR") }
+        var status = ExitStatus.fine
+        for file in files {
+            let source = try source(file)
+            guard let text = GrammarFormatter().format(source) else {
+                terminal.error(["\(file) has a mistake in its words; tapdeck grammar check \(file) shows it"])
+                status = max(status, .notSo)
+                continue
+            }
+            if text == source.text { continue }
+            if arguments.has("--check") {
+                terminal.result(file)
+                status = max(status, .notSo)
+            } else {
+                try write(text, to: file)
+                terminal.note("formatted \(file)")
+            }
+        }
+        return status
+    }
+
+    private static func lua(_ arguments: Arguments, _ terminal: Terminal) throws -> ExitStatus {
+        Terminal.write(WiresharkPlugin(try library(arguments).program).text, to: 1)
+        return .fine
+    }
+
+    // MARK: Files
+
+    static func library(_ arguments: Arguments) throws -> GrammarLibrary {
+        guard let folder = arguments.value("--grammar") else { return .standard }
+        do { return try GrammarLibrary(folder: folder) } catch {
+            throw Failure(error.code == .mistakes ? .notSo : .outside, lines: error.detail)
+        }
+    }
+
+    static func source(_ file: String) throws -> GrammarSource {
+        guard let octets = FileManager.default.contents(atPath: file) else { throw Failure(.outside, "\(file) cannot be read") }
+        guard octets.count <= 1 << 20 else { throw Failure(.outside, "\(file) is too large for a grammar: over 1 MiB") }
+        return GrammarSource(name: file, text: String(decoding: octets, as: UTF8.self))
+    }
+
+    private static func folderSources(_ folder: String) throws -> [GrammarSource] { try grammarFiles(in: folder).map(source) }
+
+    private static func grammarFiles(in folder: String) throws -> [String] {
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
+            throw Failure(.outside, "\(folder) is no folder that can be read")
+        }
+        return names.sorted().filter { $0.hasSuffix(".grammar") }.map { "\(folder)/\($0)" }
+    }
+
+    static func write(_ text: String, to file: String) throws {
+        do { try Data(text.utf8).write(to: URL(filePath: file), options: .atomic) } catch {
+            throw Failure(.outside, "\(file) cannot be written")
+        }
+    }
+
+    static func lastName(_ path: String) -> String { String(path.split(separator: "/").last ?? "") }
+}
+
+extension GrammarDiagnostic {
+    /// One object for an editor: place, code, severity, message and second places.
+    var json: String {
+        let others = related.map {
+            "{\"file\":\(JSONText.quoted($0.file)),\"line\":\($0.line),\"column\":\($0.column),\"message\":\(JSONText.quoted($0.message))}"
+        }
+        return "{\"file\":\(JSONText.quoted(file)),\"line\":\(line),\"column\":\(column),\"length\":\(length),\"severity\":\"\(severity.name)\","
+            + "\"code\":\"\(code.rawValue)\",\"message\":\(JSONText.quoted(message)),\"related\":[\(others.joined(separator: ","))]}"
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+
+import Foundation
+import GrammarLanguage
+import GrammarRuntime
+import TestSupport
+import Testing
+
+/// The plug-in for Wireshark against our own decoder: the same fields, values and places.
+@Suite(.serialized) struct ExportWiresharkTests {
+    static let program = ExportSupport.program
+
+    @Test(.enabled(if: ExportSupport.has("luac5.2") && ExportSupport.has("luac5.4"), "luac5.2 and luac5.4 are not installed"))
+    func thePluginIsRightLua52And54() async throws {
+        let folder = try Scratch()
+        let file = try folder.write("tapdeck.lua", WiresharkPlugin(Self.program).text)
+        for compiler in ["luac5.2", "luac5.4"] {
+            let outcome = try await ProcessRunner.run("/usr/bin/env", [compiler, "-p", file])
+            #expect(outcome.end == .status(0), "\(compiler): \(outcome.errorText)")
+        }
+    }
+
+    @Test(.enabled(if: ExportSupport.has("tshark"), "tshark is not installed"))
+    func everyExampleHasTheSameFieldsInWireshark() async throws {
+        let folder = try Scratch()
+        let plugin = try folder.write("tapdeck.lua", WiresharkPlugin(Self.program).text)
+        let frames = ExportSupport.exampleFrames(Self.program)
+        #expect(frames.count > 60)
+        let capture = try folder.write("examples.pcap", Capture.exportedPDUs(frames))
+        let dissected = try await Dissection(capture, plugin: plugin)
+        try compare(dissected, frames, "examples")
+    }
+
+    @Test(.enabled(if: ExportSupport.has("tshark"), "tshark is not installed"))
+    func damagedMessagesHaveTheSameFieldsInWireshark() async throws {
+        let folder = try Scratch()
+        let plugin = try folder.write("tapdeck.lua", WiresharkPlugin(Self.program).text)
+        var random = SplitMix(seed: 7)
+        var frames: [Capture.Frame] = []
+        for frame in ExportSupport.exampleFrames(Self.program) {
+            for _ in 0..<4 {
+                var octets = frame.octets
+                switch random.next() % 3 {
+                case 0: octets.removeLast(Int(random.next() % UInt64(octets.count)))
+                case 1: octets[Int(random.next() % UInt64(octets.count))] ^= UInt8(1 << (random.next() % 8))
+                default: octets.append(contentsOf: [UInt8](repeating: UInt8(random.next() & 0xFF), count: 3))
+                }
+                // An ATR that is none any more is an answer.
+                if frame.kind != .atr, !octets.isEmpty { frames.append(Capture.Frame(kind: frame.kind, octets: octets)) }
+            }
+        }
+        let capture = try folder.write("damaged.pcap", Capture.exportedPDUs(frames))
+        try compare(try await Dissection(capture, plugin: plugin), frames, "damaged")
+    }
+
+    @Test(
+        .enabled(if: ExportSupport.has("tshark"), "tshark is not installed"),
+        .enabled(if: ExportSupport.tapdeck != nil, "the tapdeck program is not beside the tests"))
+    func aRecordedPassportHasTheSameFieldsInWireshark() async throws {
+        let folder = try Scratch()
+        let plugin = try folder.write("tapdeck.lua", WiresharkPlugin(Self.program).text)
+        let trace = folder.path + "/p.pcapng"
+        let tapdeck = try #require(ExportSupport.tapdeck)
+        let recorded = try await ProcessRunner.run(
+            tapdeck,
+            ["record", "-o", trace, "--quiet", "--card", "virtual:passport", "passport", "--mrz-key", "L898902C<369080619406236"])
+        #expect(recorded.end == .status(0), "\(recorded.errorText)")
+        let dissected = try await Dissection(trace, plugin: plugin)
+        let frames = try await dissected.apdus()
+        #expect(frames.count > 40)
+        try compare(dissected, frames, "passport")
+    }
+
+    @Test(
+        .enabled(if: ExportSupport.has("tshark"), "tshark is not installed"),
+        .enabled(if: SharedData.isPresent, Comment(rawValue: SharedData.absence)),
+        arguments: ["dlt252.pcap", "ng-252-dsb-only.pcapng", "ng-2if-same252.pcapng", "octrace-v1.pcapng", "ng-252-rich.pcapng"])
+    func theSamplesHaveTheSameFieldsInWireshark(_ name: String) async throws {
+        let folder = try Scratch()
+        let plugin = try folder.write("tapdeck.lua", WiresharkPlugin(Self.program).text)
+        let sample = try #require(SharedData.folder).appendingPathComponent("specs/trace-samples/\(name)").path
+        let dissected = try await Dissection(sample, plugin: plugin)
+        let frames = try await dissected.apdus()
+        try compare(dissected, frames, name)
+    }
+
+    @Test(.enabled(if: ExportSupport.has("tshark"), "tshark is not installed"))
+    func readersThatSpeakAtOnceArePairedByInterface() async throws {
+        let folder = try Scratch()
+        let plugin = try folder.write("tapdeck.lua", WiresharkPlugin(Self.program).text)
+        // Two commands, then two answers; stock Wireshark links the first answer to the second command.
+        let frames: [(interface: Int, frame: Capture.Frame)] = [
+            (0, .init(kind: .command, octets: [0x00, 0x84, 0, 0, 8])), (1, .init(kind: .command, octets: [0x00, 0xB0, 0, 0, 0])),
+            (0, .init(kind: .response, octets: [1, 2, 3, 4, 5, 6, 7, 8, 0x90, 0])),
+            (1, .init(kind: .response, octets: [0x6A, 0x82])),
+        ]
+        let capture = try folder.write("two.pcapng", Capture.twoInterfaces(frames))
+        let outcome = try await ProcessRunner.run(
+            "/usr/bin/env",
+            [
+                "tshark", "-X", "lua_script:\(plugin)", "-r", capture, "-T", "fields", "-e", "tapdeck.request", "-e",
+                "tapdeck.exchange",
+            ])
+        #expect(
+            outcome.outputText.split(separator: "\n").map(String.init)
+                == ["\tGET CHALLENGE", "\tREAD BINARY", "1\tGET CHALLENGE", "2\tREAD BINARY"])
+    }
+
+    // MARK: Comparing
+
+    private func compare(_ dissected: Dissection, _ frames: [Capture.Frame], _ what: String) throws {
+        #expect(dissected.complaints.isEmpty, "\(what): \(dissected.complaints)")
+        var decoders: [Int: Decoder] = [:]
+        var compared = 0
+        for (index, frame) in frames.enumerated() {
+            let number = frame.number ?? index + 1
+            // The plug-in sees what the stock dissectors hand on; they give up on some damaged blocks.
+            guard dissected.isMessage(number) else { continue }
+            let expected = ExportSupport.fields(frame, &decoders[frame.interface, default: Decoder(Self.program)])
+            let found = (dissected.fields[number] ?? []).sorted()
+            #expect(
+                found == expected.sorted(),
+                "\(what), frame \(number), \(frame.octets): missing \(expected.filter { !found.contains($0) }), too many \(found.filter { !expected.contains($0) })"
+            )
+            compared += 1
+        }
+        #expect(compared > frames.count * 9 / 10, "\(what): \(compared) of \(frames.count)")
+    }
+}
+
+/// A field as both sides tell it.
+struct ShownField: Comparable, CustomStringConvertible {
+    var path: String
+    /// In octets from the first of the message; of a bit field, of its group.
+    var start: Int
+    var count: Int
+    /// A number, or octets in hexadecimal.
+    var value: String
+
+    static func < (left: Self, right: Self) -> Bool {
+        (left.path, left.start, left.count, left.value) < (right.path, right.start, right.count, right.value)
+    }
+    var description: String { "\(path)@\(start)+\(count)=\(value)" }
+}
+
+struct SplitMix {
+    var state: UInt64
+    init(seed: UInt64) { state = seed }
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
