@@ -15,9 +15,12 @@ struct JSONView {
         self.secrets = secrets
     }
 
+    /// Times count from the first row.
+    mutating func begin(_ decoded: DecodedRow) { if start == nil { start = decoded.row.time } }
+
     mutating func line(_ decoded: DecodedRow) -> String {
         let row = decoded.row
-        if start == nil { start = row.time }
+        begin(decoded)
         let time = row.time >= (start ?? 0) ? row.time - (start ?? 0) : 0
         let body = showsSecrets ? SealedPlaces(row: row, secrets: secrets).octets : row.body
         var members: [(String, JSONValue)] = [("n", .integer(Int64(row.frame)))]
@@ -61,6 +64,7 @@ struct JSONView {
         if let path = annotation.path { members["path"] = .string(path) }
         if let blame = annotation.blame { members["blame"] = .string(blame.rawValue) }
         if let see = annotation.see { members["see"] = number(see) }
+        if let rule = annotation.rule { members["rule"] = .string(rule) }
         return .object(members)
     }
 }

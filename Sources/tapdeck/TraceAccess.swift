@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import GrammarLibrary
 import TraceDecoding
 import TraceFile
 
@@ -31,6 +32,14 @@ enum TraceAccess {
         let name = String(given.dropFirst(4))
         guard let value = getenv(name) else { throw Failure(.outside, "the variable \(name) is not set: --secrets \(given)") }
         return try SecretStore.load(text: String(cString: value), name: name)
+    }
+
+    /// The grammars of the folder that `--grammar` names; nil for those built in.
+    static func grammars(_ arguments: Arguments) throws -> GrammarLibrary? {
+        guard let folder = arguments.value("--grammar") else { return nil }
+        do { return try GrammarLibrary(folder: folder) } catch {
+            throw Failure(error.code == .mistakes ? .wrongUsage : .outside, lines: error.detail)
+        }
     }
 
     /// The status and text for an error of the file.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Flows
+import GrammarLibrary
 import Octets
 import Replay
 import TraceDecoding
@@ -11,7 +12,7 @@ enum InfoVerb: Verb {
     static let name = "info"
     static let summary = "what a trace is, how it ends, what it can be used for, what is private in it"
     static let synopsis = ["info FILE ... [--json] [--secrets FILE|env:NAME]"]
-    static let options = traceOptions
+    static let options = traceOptions + grammarOptions
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard !arguments.operands.isEmpty else { throw Failure.usage("info needs a trace: tapdeck info FILE") }
@@ -55,7 +56,7 @@ private struct TraceFacts {
         do { trace = try Trace.load(path: path) } catch { throw TraceAccess.failure(error) }
         damage = trace.damage
         let (secrets, place) = try TraceAccess.secrets(for: path, session: trace.header.session, embedded: trace.secrets, arguments)
-        let scan = Scan(trace, secrets)
+        let scan = Scan(trace, secrets, try TraceAccess.grammars(arguments))
 
         facts.append(("session", scan.session))
         facts.append(("made by", madeBy(trace.header)))
@@ -109,8 +110,9 @@ private struct Scan {
     var privacy = ""
     var guessable = ""
 
-    init(_ trace: Trace, _ secrets: SecretStore) {
-        var decoder = TraceDecoder(interfaces: trace.interfaces, secrets: secrets)
+    init(_ trace: Trace, _ secrets: SecretStore, _ grammars: GrammarLibrary?) {
+        var decoder = TraceDecoder(interfaces: trace.interfaces, secrets: secrets, grammars: grammars)
+        decoder.wantsFields = false
         var exchanges: [Int: Int] = [:]
         var flow: String?
         var ending: MetaRow.Return?
@@ -123,6 +125,7 @@ private struct Scan {
         var hasBAC = false
         for row in trace.rows {
             let decoded = decoder.push(row)
+            if decoded.isDerived { continue }
             if !decoded.sealed.isEmpty { sealedRows += 1 }
             switch decoded.kind {
             case .command:
