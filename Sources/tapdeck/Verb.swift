@@ -45,7 +45,7 @@ extension Arguments {
 enum HelpText {
     static let verbs: [any Verb.Type] = [
         DemoVerb.self, RecordVerb.self, InfoVerb.self, ShowVerb.self, ReplayVerb.self, ImportVerb.self, VirtualVerb.self,
-        GrammarVerb.self, ReadersVerb.self, DoctorVerb.self, BenchVerb.self,
+        GrammarVerb.self, WiresharkVerb.self, ReadersVerb.self, DoctorVerb.self, BenchVerb.self,
     ]
 
     static func overview() -> [String] {

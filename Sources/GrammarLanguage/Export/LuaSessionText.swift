@@ -276,18 +276,20 @@ extension LuaRuntime {
         end
 
         function tapdeck.dissector(tvb, pinfo, tree)
+          local frame = r_block and f_frame()
+          if frame and f_block() then
+            -- The reader's frames (FE) and the card's (FF) have their CRC; of others only the field inside is known.
+            local range = frame.range
+            if range:len() > 4 and range(1, 1):uint() >= 0xFE then
+              pace()
+              return one(tree, pinfo, range(4), r_block, r_block_answer)
+            end
+          end
           local found = f_apdu()
           if found then
             pace()
             if r_atr and f_atr() then return other(tree, found.range, r_atr) end
             return one(tree, pinfo, found.range, r_command, r_response)
-          end
-          local frame = r_block and f_frame()
-          if frame and f_block() then
-            local range = frame.range
-            -- The reader's frames and the card's, with their CRC; without one (FA, FB) only the field inside is known.
-            local event = range:len() > 4 and range(1, 1):uint() or 0
-            if event >= 0xFE then return one(tree, pinfo, range(4), r_block, r_block_answer) end
           end
           local inf = f_inf()
           if inf then return one(tree, pinfo, inf.range, r_command, r_response) end
