@@ -101,19 +101,27 @@ let package = Package(
         tests(of: "VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         tests(of: "Flows", ["Octets", "TagTransport", "VirtualCards", "CoreExtendedNFC"]),
         tests(of: "TraceFile", ["Octets", "CPcap"]),
-        tests(of: "Tracing", [
-            "Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "Flows", "TraceFile", "VirtualCards", "SessionSupport",
-        ]),
+        tests(
+            of: "Tracing",
+            [
+                "Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC", "Flows", "TraceFile", "VirtualCards", "SessionSupport",
+            ]),
         tests(of: "GrammarRuntime", ["Octets", "CardCrypto"]),
         tests(of: "GrammarLanguage", ["Octets", "GrammarRuntime"]),
         tests(of: "GrammarLibrary", ["GrammarRuntime", "GrammarLanguage"]),
-        tests(of: "TraceDecoding", [
-            "Octets", "CardCrypto", "TagTransport", "TraceFile", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary", "SessionSupport",
-        ]),
-        tests(of: "Replay", [
-            "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing", "VirtualCards",
-            "SessionSupport",
-        ]),
+        tests(
+            of: "TraceDecoding",
+            [
+                "Octets", "CardCrypto", "TagTransport", "TraceFile", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary",
+                "SessionSupport",
+            ]),
+        tests(
+            of: "Replay",
+            [
+                "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing",
+                "VirtualCards",
+                "SessionSupport",
+            ]),
         tests(of: "tapdeck", ["Octets", "PCSC", "TraceFile"]),
         .testTarget(name: "HouseTests", dependencies: ["TestSupport"], swiftSettings: strict),
     ],

@@ -29,7 +29,9 @@ public struct SignedData: Sendable, Equatable {
         // A copy inside libcrypto: BIO_new_mem_buf would keep a pointer that ends with the call.
         guard let source = BIO_new(BIO_s_mem()), content.count <= Int(Int32.max) else { throw CryptoError.fromLibrary("content") }
         defer { BIO_free(source) }
-        guard BIO_write(source, content, Int32(content.count)) == Int32(content.count) else { throw CryptoError.fromLibrary("content") }
+        guard BIO_write(source, content, Int32(content.count)) == Int32(content.count) else {
+            throw CryptoError.fromLibrary("content")
+        }
         guard CMS_final(message, source, nil, UInt32(CMS_BINARY)) == 1 else { throw CryptoError.fromLibrary("signed data") }
         der = try DER.encoding("signed data") { i2d_CMS_ContentInfo(message, $0) }
     }

@@ -41,6 +41,8 @@ final class Shape {
     var order: [String] = []
     /// Shapes whose fields count as this one's: of choices and of inline groups.
     var transparent: [Shape] = []
+    /// Above 0 while the alternatives of a choice are put into this shape: their fields may have equal names.
+    var openAlternatives = 0
 
     /// The field called `name`, here or in a group or choice of this shape.
     func find(_ name: String, _ depth: Int = 0) -> Field? {
@@ -111,6 +113,13 @@ struct Compiler {
         inGrammars { compiler, declaration in
             if case .enumeration(let it) = declaration { compiler.enumeration(it) }
             if case .transform(let it) = declaration { compiler.transform(it) }
+        }
+        // Numbered before anything asks for their states.
+        var sessions = 0
+        inGrammars { compiler, declaration in
+            guard case .session(let it) = declaration else { return }
+            compiler.symbols[compiler.grammar]?[it.name.text]?.number = sessions
+            sessions += 1
         }
         inGrammars { compiler, declaration in compiler.entry(declaration) }
         inGrammars { compiler, declaration in if case .exchange(let it) = declaration { compiler.exchange(it) } }

@@ -36,10 +36,9 @@ extension Compiler {
                 self.remark(remark.severity, remark.text, Scope(shapes: [shape], inStructure: true))
             }
             let firstNode = program.nodes.count
-            let outer = shape.fields["\u{0}"]
-            shape.fields["\u{0}"] = Field(slot: 0, node: 0, kind: .composite, place: alternative.name.place)
+            shape.openAlternatives += 1
             if content(alternative.type, parent, shape, isRoot: false) == .open { extent = .open }
-            shape.fields["\u{0}"] = outer
+            shape.openAlternatives -= 1
             let fields = Array(firstNode..<program.nodes.count)
             let slots = fields.map { Int(program.nodes[$0].slot) }.filter { $0 >= 0 }
             let required = fields.filter { index in

@@ -102,12 +102,20 @@ extension Compiler {
                 return a != b ? a > b : left.offset < right.offset
             }.map(\.element)
             var counts: [Int: Int] = [:]
-            let keys = numbers.map { number in keyed(exchangeScopes[number].condition, exchangeScopes[number].scope) }
+            // Names in a guard are those of its own grammar.
+            let saved = grammar
+            defer { grammar = saved }
+            var keys: [[(slot: Int, value: Int)]] = []
+            for number in numbers {
+                grammar = program.exchanges[number].grammar
+                keys.append(keyed(exchangeScopes[number].condition, exchangeScopes[number].scope))
+            }
             for key in keys { for (slot, _) in key { counts[slot, default: 0] += 1 } }
             let best = counts.max { ($0.value, -$0.key) < ($1.value, -$1.key) }?.key ?? -1
-            var lists = [[Int]](repeating: [], count: best < 0 ? 1 : 256)
+            var lists = [[Int]](repeating: [], count: best < 0 ? 1 : 257)
             for (number, key) in zip(numbers, keys) {
                 let (scope, condition) = exchangeScopes[number]
+                grammar = program.exchanges[number].grammar
                 let values = key.filter { $0.slot == best }
                 let isWhole = values.count == 1 && key.count == 1 && isSingle(condition)
                 if let condition, !isWhole {
@@ -127,7 +135,7 @@ extension Compiler {
     }
 
     /// How many grammars stand below each, at the longest.
-    private func heights() -> [String: Int] {
+    func heights() -> [String: Int] {
         var result: [String: Int] = [:]
         for _ in 0..<16 {
             for (name, used) in uses { result[name] = min(16, (used.map { result[$0, default: 0] + 1 }.max() ?? 0)) }
@@ -158,6 +166,20 @@ extension Compiler {
 
     mutating func finish() {
         dispatch()
+        // As with exchanges, a grammar that uses another knows more than it.
+        let heights = heights()
+        program.gathers = program.gathers.enumerated().sorted { left, right in
+            let (a, b) = (heights[left.element.grammar] ?? 0, heights[right.element.grammar] ?? 0)
+            return a != b ? a > b : left.offset < right.offset
+        }.map(\.element)
+        for index in program.sessions.indices {
+            program.sessions[index].listens = program.sessions[index].transitions.flatMap { list in
+                program.exchanges.indices.map { number in list.contains { $0.takesAny || $0.exchanges.contains(number) } }
+            }
+        }
+        for gather in program.gathers {
+            if gather.decode >= 0 { program.roots[gather.root].joins = true } else { program.roots[gather.root].gathers = true }
+        }
         for info in program.exchanges where !exampled.contains("\(info.grammar).\(info.name)") {
             guard let symbol = symbols[info.grammar]?[info.name] else { continue }
             diagnostics.add(.noExample, symbol.declaration.name.place, "exchange \(info.name) has no example", severity: .warn)

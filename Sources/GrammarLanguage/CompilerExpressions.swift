@@ -64,6 +64,7 @@ extension Compiler {
                 emit(.variable, a: variable.isNumber ? 1 : 0, b: variable.index)
                 if !variable.isNumber { emit(.toNumber) }
             case .constant(let value, _): constant(value)
+            case .state(let session, let state): emit(.inState, b: session, c: state)
             case .shape:
                 diagnostics.add(.type, expression.place, "expected a number, found a whole message")
                 emit(.push)
@@ -80,6 +81,12 @@ extension Compiler {
             octets(expression, scope)
             emit(.toNumber)
         }
+    }
+
+    func constantValue(_ expression: Expression, _ scope: Scope) -> UInt64? {
+        if case .number(let value, _) = expression { return value }
+        if case .constant(let value, _)? = resolve(expression, scope) { return value }
+        return nil
     }
 
     private mutating func constant(_ value: UInt64) {
@@ -150,6 +157,13 @@ extension Compiler {
             emit(.push, c: 1)
             land(end)
         case .equal, .unequal:
+            if op == .equal, case .field(let field)? = resolve(left, scope), case .number = field.kind,
+                let value = constantValue(right, scope),
+                value < 1 << 31
+            {
+                emit(.slotIs, b: field.slot, c: Int(value))
+                return
+            }
             if infer(left, scope).isOctets, infer(right, scope).isOctets {
                 octets(left, scope)
                 octets(right, scope)

@@ -36,6 +36,8 @@ enum Resolved {
     case shape(Shape)
     case variable(Scope.Variable)
     case constant(UInt64, bits: Int)
+    /// Whether a session is in a state.
+    case state(session: Int, state: Int)
 }
 
 extension Compiler {
@@ -53,6 +55,12 @@ extension Compiler {
                 case .enumeration(let it) = symbol.declaration, let entry = it.entries.first(where: { $0.name.text == name.text })
             {
                 return .constant(entry.value, bits: it.bits)
+            }
+            if case .name(let session) = base, resolve(base, scope) == nil, let symbol = lookUp(session.text),
+                case .session(let it) = symbol.declaration,
+                let state = it.states.firstIndex(where: { $0.name.text == name.text })
+            {
+                return .state(session: symbol.number, state: state)
             }
             // What an event carries has names of two parts.
             if case .name(let side) = base, let variable = scope.variables[side.text + "." + name.text] {
@@ -79,6 +87,12 @@ extension Compiler {
                 diagnostics.add(
                     .unknownName, name.place, "\(enumName.text) has no value \(name.text)\(hint)",
                     see: ("declared here", it.name.place))
+                return
+            }
+            if case .name(let session) = base, resolve(base, scope) == nil, let symbol = lookUp(session.text),
+                case .session(let it) = symbol.declaration
+            {
+                unknownState(name, it.states.map(\.name.text))
                 return
             }
             let names: [String]

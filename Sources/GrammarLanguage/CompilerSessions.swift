@@ -112,6 +112,7 @@ extension Compiler {
             let isTainted = variable.type.text == "key" || variable.isGiven
             let index = self.variable(variable.name, isGiven: variable.isGiven, isTainted: isTainted)
             info.variables.append(index)
+            if variable.isGiven { program.variables[index].size = variable.size ?? 0 }
             scope.variables[variable.name.text] = .init(
                 index: index, isNumber: isNumber, isTainted: isTainted, place: variable.name.place)
         }
@@ -168,7 +169,7 @@ extension Compiler {
         program.sessions.append(info)
     }
 
-    private mutating func unknownState(_ name: Name, _ states: [String]) {
+    mutating func unknownState(_ name: Name, _ states: [String]) {
         let hint = nearest(name.text, states).map { "; did you mean '\($0)'?" } ?? ""
         diagnostics.add(.unknownName, name.place, "there is no state \(name.text)\(hint)")
     }

@@ -140,7 +140,7 @@ extension Compiler {
             switch item {
             case .check(let syntax): check(syntax, scope)
             case .field(let syntax):
-                if let first = shape.fields[syntax.name.text], syntax.name.text != "_", !isAlternative(shape) {
+                if let first = shape.fields[syntax.name.text], syntax.name.text != "_", shape.openAlternatives == 0 {
                     diagnostics.add(
                         .duplicate, syntax.name.place, "\(syntax.name.text) is declared twice",
                         see: ("declared here", first.place))
@@ -169,8 +169,6 @@ extension Compiler {
         for (syntax, node) in derived { derive(syntax, node, shape) }
         return open == nil ? .bounded : .open
     }
-
-    private func isAlternative(_ shape: Shape) -> Bool { shape.fields["\u{0}"] != nil }
 
     /// A field that follows from others: compared when read, worked out when written.
     private mutating func derive(_ syntax: FieldSyntax, _ node: Int, _ shape: Shape) {

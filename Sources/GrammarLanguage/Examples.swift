@@ -65,7 +65,7 @@ extension Program {
         for (number, frame) in info.frames.enumerated() {
             let request = info.exchange >= 0 ? exchanges[info.exchange].request : info.root
             let response = info.exchange >= 0 ? exchanges[info.exchange].response : info.root
-            guard request >= 0, response >= 0 else { return ["this exchange has no response"] }
+            guard request >= 0, frame.isRequest || response >= 0 else { return ["this exchange has no response"] }
             let outcome =
                 frame.isRequest
                 ? decoder.push(request: frame.octets, entry: request, exchange: number + 1)

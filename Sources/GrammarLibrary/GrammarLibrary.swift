@@ -45,7 +45,8 @@ public struct GrammarLibrary: Sendable {
                 throw GrammarLibraryError(.unreadable, detail: ["\(folder)/\(name) cannot be read"])
             }
             guard octets.count <= Self.longestFile else {
-                throw GrammarLibraryError(.tooLarge, detail: ["\(folder)/\(name) has \(octets.count) bytes, over \(Self.longestFile)"])
+                throw GrammarLibraryError(
+                    .tooLarge, detail: ["\(folder)/\(name) has \(octets.count) bytes, over \(Self.longestFile)"])
             }
             sources.append(GrammarSource(name: name, text: String(decoding: octets, as: UTF8.self)))
         }

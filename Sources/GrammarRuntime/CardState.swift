@@ -34,6 +34,8 @@ public struct CardState: Sendable, Equatable {
         package var root: Int
         package var exchange: Int
         package var identifier: Int
+        /// The gather that joined it: its grammar's gathers join the answer.
+        package var carrier: Int
     }
 
     package struct Pending: Sendable, Equatable {

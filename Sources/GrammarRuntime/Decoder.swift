@@ -36,7 +36,8 @@ public struct Decoder: Sendable {
         set { machine.triesNearMisses = newValue }
     }
 
-    /// Gives a secret by its name. False when the program has no such name.
+    /// Gives a secret by its name. False, and nothing is changed, when the program has no such name or the grammar declares
+    /// another length for it.
     @discardableResult
     public mutating func give(_ name: String, _ octets: [UInt8]) -> Bool {
         var known = false
@@ -44,7 +45,7 @@ public struct Decoder: Sendable {
             let info = machine.program.variables[index]
             guard info.isGiven else { continue }
             let full = "\(machine.program.strings[info.grammar]).\(machine.program.strings[info.name])"
-            if full == name {
+            if full == name, info.size == 0 || info.size == octets.count {
                 machine.givens[index] = octets
                 if !machine.program.layers.contains(where: { $0.parameters.contains(index) }) {
                     machine.state.variables[index] = Variable(value: .octets(octets), exchange: nil)
@@ -83,18 +84,24 @@ public struct Decoder: Sendable {
         machine.parse(root: entry, buffer: buffer)
         var root = entry
         var isInner = false
-        if !machine.program.gathers.isEmpty, let carried = machine.join(root: root, request: true) {
+        if machine.program.roots[root].joins, let carried = machine.join(root: root, request: true) {
             root = carried
             isInner = true
         }
         if !machine.program.layers.isEmpty, let plain = unwrap(root: root, request: true) { root = plain }
-        if !machine.program.gathers.isEmpty, let whole = machine.gather(root: root, request: true) { root = whole }
+        if machine.program.roots[root].gathers, let whole = machine.gather(root: root, request: true) { root = whole }
         let number = machine.findExchange(root)
         if let number { machine.refine(number, request: true) }
         machine.state.pending = CardState.Pending(exchange: number ?? -1, identifier: exchange, root: root)
+        if let number, machine.program.exchanges[number].response < 0 {
+            // Nothing will answer, so it is done when it was sent.
+            machine.state.pending = nil
+            machine.fire(.exchange(number), outcome: .ok)
+        }
         if isInner {
             machine.state.inner = CardState.Inner(
-                command: machine.innermost(root), root: root, exchange: number ?? -1, identifier: exchange)
+                command: machine.innermost(root), root: root, exchange: number ?? -1, identifier: exchange,
+                carrier: machine.carrier)
         }
         return outcome(spans: 0, annotations: 0, buffers: 0, exchange: number, success: false)
     }
@@ -121,7 +128,7 @@ public struct Decoder: Sendable {
         }
         machine.parse(root: entry, buffer: buffer)
         var root = entry
-        if !machine.program.gathers.isEmpty, let carried = machine.join(root: root, request: false) {
+        if machine.program.roots[root].joins, let carried = machine.join(root: root, request: false) {
             root = carried
             if let inner = machine.state.inner {
                 if inner.identifier != pending.identifier || inner.root != pending.root {
@@ -133,7 +140,7 @@ public struct Decoder: Sendable {
             }
         }
         var number = pending.exchange
-        if !machine.program.gathers.isEmpty {
+        if machine.program.roots[root].gathers {
             switch machine.gatherAnswer(root: root, pending: pending) {
             case .none: break
             case .part: return outcome(spans: start.0, annotations: start.1, buffers: start.2, exchange: number, success: true)

@@ -2,10 +2,7 @@
 
 extension Machine {
     mutating func beginRequest(_ number: Int) {
-        for index in spans.indices {
-            let slot = program.nodes[Int(spans[index].node)].slot
-            if slot >= 0 { slots[Int(slot)] = -1 }
-        }
+        slots.clear(used: spans.count)
         spans.removeAll(keepingCapacity: true)
         if !annotations.isEmpty { annotations.removeAll(keepingCapacity: true) }
         buffers.removeAll(keepingCapacity: true)
@@ -37,10 +34,7 @@ extension Machine {
         for index in program.dispatches.indices where program.dispatches[index].root == root {
             let slot = program.dispatches[index].slot
             var list = 0
-            if slot >= 0 {
-                guard slots[slot] >= 0 else { return nil }
-                list = Int(spans[Int(slots[slot])].value & 0xFF)
-            }
+            if slot >= 0 { list = slots[slot] >= 0 ? Int(spans[Int(slots[slot])].value & 0xFF) : 256 }
             for place in program.dispatches[index].lists[list].indices {
                 let number = program.dispatches[index].lists[list][place]
                 if test(program.exchanges[number].condition) { return number }
@@ -60,6 +54,8 @@ extension Machine {
             if refinement.enumeration >= 0 {
                 spans[Int(span)].flags.insert(.refined)
                 touched.append((span, refinement.enumeration))
+                // The names of this exchange take the place of those that did not fit.
+                if !annotations.isEmpty { annotations.removeAll { $0.code == .unknown && $0.span == span } }
                 if program.enumerations[refinement.enumeration].find(spans[Int(span)].value) == nil {
                     annotate(.unknown, .note, span: span)
                 }
@@ -100,6 +96,10 @@ extension Machine {
             let current = state.sessions[session]
             guard program.sessions[session].transitions.indices.contains(current) else { continue }
             var isDone = false
+            if case .exchange(let number) = event, !program.sessions[session].listens[current * program.exchanges.count + number]
+            {
+                continue
+            }
             for index in program.sessions[session].transitions[current].indices {
                 guard matches(session, current, index, event, outcome),
                     test(program.sessions[session].transitions[current][index].condition)

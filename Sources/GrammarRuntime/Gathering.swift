@@ -16,7 +16,14 @@ extension Machine {
             guard program.gathers[index].ofRequest == request, program.gathers[index].root == root,
                 test(program.gathers[index].condition)
             else { continue }
+            if !request {
+                // Several grammars may carry their messages in one kind of block: an answer is read by the one that read its
+                // command, and is a block like others when none did.
+                guard let inner = state.inner, program.gathers[inner.carrier].grammar == program.gathers[index].grammar
+                else { continue }
+            }
             let info = program.gathers[index]
+            carrier = index
             if state.gathers[index].pieces > 0, !test(info.next) {
                 annotate(.lost, .warn, span: -1)
                 state.gathers[index] = CardState.GatherState()

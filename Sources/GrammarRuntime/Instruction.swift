@@ -55,13 +55,15 @@ package enum Opcode: UInt8, Sendable {
     case push
     case constant
     case slotNumber
+    /// Whether the number in slot `b` is `c`.
+    case slotIs
     case slotCount
     case has
     case remaining
     case peek
     case add, subtract, multiply, and, or, xor, shiftLeft, shiftRight
     case equal, unequal, less, lessEqual
-    case not, both, either
+    case not
     /// Whether session `b` is in state `c`.
     case inState
 

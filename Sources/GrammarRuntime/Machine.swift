@@ -26,7 +26,7 @@ package struct Machine: Sendable {
     package var buffers: [DecodedBuffer] = []
     package var arena: [UInt8] = []
     /// The span of each field, or -1.
-    package var slots: [Int32]
+    package var slots: SlotTable
     package var state: CardState
     var frames: [Frame] = []
     var numbers = NumberStack()
@@ -49,6 +49,8 @@ package struct Machine: Sendable {
     var steps = 0
     var nesting = 0
     var joined: [UInt8] = []
+    /// The gather that joined the message at work.
+    var carrier = -1
     /// What the last `yield` gave.
     /// Whether a check of the statements at work had no key.
     var isSealed = false
@@ -70,7 +72,7 @@ package struct Machine: Sendable {
     package init(_ program: Program, _ registry: any TransformRegistry) {
         self.program = program
         transforms = program.transforms.map { registry.transform(named: $0.name) }
-        slots = [Int32](repeating: -1, count: program.slotCount)
+        slots = SlotTable(count: program.slotCount)
         state = CardState(program)
         frames.reserveCapacity(64)
         spans.reserveCapacity(256)
@@ -158,6 +160,9 @@ package struct Machine: Sendable {
 
     /// Runs from `start` to `done`.
     mutating func run(_ start: Int, buffer: Int, from: Int, to: Int, parent outer: Int32) {
+        // Held here, so that the loop does not look for them at every step.
+        let code = program.code
+        let nodes = program.nodes
         let base = buffer >= 0 ? buffers[buffer].offset : 0
         let floor = frames.count
         var pc = start
@@ -173,18 +178,18 @@ package struct Machine: Sendable {
 
         while true {
             left &-= 1
-            guard left > 0, pc >= 0, pc < program.code.count else {
+            guard left > 0, code.indices.contains(pc) else {
                 overrun(buffer, base, position, to, parent, outer)
                 frames.removeLast(frames.count - floor)
                 return
             }
-            let step = program.code[pc]
+            let step = code[pc]
             pc += 1
             switch step.op {
             case .uint:
                 let node = Int(step.b)
                 let size = Int(step.a & 0x0F)
-                let info = program.nodes[node]
+                let info = nodes[node]
                 if end - position >= size {
                     var value: UInt64
                     if size == 1 { value = UInt64(arena[position]) } else { value = load(position, size) }
@@ -206,14 +211,14 @@ package struct Machine: Sendable {
                     groupBits = size * 8
                     groupStart = (position - base) * 8
                     parent = put(
-                        node, program.nodes[node].slot, parent: parent, start: groupStart, count: groupBits, value: group,
+                        node, nodes[node].slot, parent: parent, start: groupStart, count: groupBits, value: group,
                         buffer: buffer,
                         flags: .composite)
                     position += size
                 } else {
                     groupBits = 0
                     parent = put(
-                        node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0,
+                        node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0,
                         buffer: buffer,
                         flags: [.composite, .truncated])
                     annotateShort(parent, wanted: size, present: end - position)
@@ -223,9 +228,9 @@ package struct Machine: Sendable {
                 let width = Int(step.a)
                 if groupBits >= width {
                     groupBits -= width
-                    let value = (group >> UInt64(groupBits)) & ((1 << UInt64(width)) - 1)
+                    let value = (group >> UInt64(groupBits)) & ((1 << UInt64(width)) &- 1)
                     let node = Int(step.b)
-                    let info = program.nodes[node]
+                    let info = nodes[node]
                     let span = put(node, info.slot, parent: parent, start: groupStart, count: width, value: value, buffer: buffer)
                     groupStart += width
                     if info.enumeration >= 0 { know(value, info, span) }
@@ -239,16 +244,16 @@ package struct Machine: Sendable {
                 }
                 if wanted <= end - position {
                     _ = put(
-                        node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: wanted * 8, value: 0,
+                        node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: wanted * 8, value: 0,
                         buffer: buffer)
                     position += wanted
                 } else {
-                    position = short(node, program.nodes[node], parent, position, end, base, buffer, wanted: wanted)
+                    position = short(node, nodes[node], parent, position, end, base, buffer, wanted: wanted)
                 }
             case .rest:
                 let node = Int(step.b)
                 _ = put(
-                    node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: (end - position) * 8,
+                    node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: (end - position) * 8,
                     value: 0,
                     buffer: buffer)
                 position = end
@@ -256,7 +261,7 @@ package struct Machine: Sendable {
                 let node = Int(step.b)
                 let count = end - position
                 let value = count <= 8 ? load(position, count) : 0
-                let info = program.nodes[node]
+                let info = nodes[node]
                 _ = put(
                     node, info.slot, parent: parent, start: (position - base) * 8, count: count * 8, value: value, buffer: buffer)
                 if info.flags.contains(.unnamed) { spans[Int(parent)].value = value }
@@ -264,7 +269,7 @@ package struct Machine: Sendable {
             case .begin:
                 let node = Int(step.b)
                 parent = put(
-                    node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0,
+                    node, nodes[node].slot, parent: parent, start: (position - base) * 8, count: 0, value: 0,
                     buffer: buffer,
                     flags: .composite)
             case .close:
@@ -360,7 +365,7 @@ package struct Machine: Sendable {
                     for slot in Int(step.b)..<Int(step.b) + Int(step.c) { slots[slot] = -1 }
                 }
             case .derive:
-                let slot = program.nodes[Int(step.b)].slot
+                let slot = nodes[Int(step.b)].slot
                 if slot < 0 || slots[Int(slot)] < 0 { pc = Int(step.c) }
             case .same: same(step)
             case .test:

@@ -27,14 +27,36 @@ struct NumberStack: Sendable {
     mutating func removeAll() { count = 0 }
 }
 
+/// The span of each field. Emptying all of them costs nothing: what was put in before does not count any more.
+package struct SlotTable: Sendable {
+    private var values: [Int]
+    private var base = 0
+
+    init(count: Int) { values = [Int](repeating: -1, count: count) }
+
+    /// The index of the span in slot `index`, or -1.
+    package subscript(_ index: Int) -> Int32 {
+        @inline(__always) get {
+            let value = values[index] &- base
+            return value < 0 ? -1 : Int32(truncatingIfNeeded: value)
+        }
+        @inline(__always) set { values[index] = newValue < 0 ? -1 : base &+ Int(newValue) }
+    }
+
+    /// Empties every slot; `used` is the number of spans there were.
+    mutating func clear(used: Int) { base &+= used }
+}
+
 extension Machine {
     /// The number that the expression at `start` gives; nil when something in it is not known. Guards are short and many,
     /// so those that only compare fields are worked out here, without the inner loop.
     mutating func number(_ start: Int) -> Int64? {
+        let code = program.code
         let floor = numbers.count
         var pc = start
-        while pc >= 0, pc < program.code.count {
-            let step = program.code[pc]
+        var isKnown = true
+        while code.indices.contains(pc) {
+            let step = code[pc]
             pc += 1
             switch step.op {
             case .push: numbers.append(Int64(step.c))
@@ -42,11 +64,12 @@ extension Machine {
             case .slotNumber:
                 let span = slots[Int(step.b)]
                 // What is not there makes the whole not known.
-                guard span >= 0 else {
-                    numbers.removeLast(numbers.count - floor)
-                    return general(start)
-                }
-                numbers.append(Int64(truncatingIfNeeded: spans[Int(span)].value))
+                isKnown = isKnown && span >= 0
+                numbers.append(span >= 0 ? Int64(truncatingIfNeeded: spans[Int(span)].value) : 0)
+            case .slotIs:
+                let span = slots[Int(step.b)]
+                isKnown = isKnown && span >= 0
+                numbers.append(span >= 0 && spans[Int(span)].value == UInt64(truncatingIfNeeded: step.c) ? 1 : 0)
             case .slotCount: numbers.append(Int64(valueRange(Int(step.b))?.count ?? 0))
             case .has: numbers.append(slots[Int(step.b)] >= 0 ? 1 : 0)
             case .inState: numbers.append(state.sessions[Int(step.b)] == Int(step.c) ? 1 : 0)
@@ -56,7 +79,9 @@ extension Machine {
                 numbers.append(Self.join(step.op, numbers.popLast() ?? 0, right))
             case .test: if (numbers.popLast() ?? 0) == 0 { pc = Int(step.c) }
             case .jump: pc = Int(step.c)
-            case .done: return numbers.popLast() ?? 0
+            case .done:
+                let value = numbers.popLast()
+                return isKnown ? value : nil
             default:
                 numbers.removeLast(numbers.count - floor)
                 return general(start)

@@ -49,6 +49,10 @@ extension Machine {
                 isAbsent = true
                 numbers.append(0)
             }
+        case .slotIs:
+            let span = slots[Int(step.b)]
+            if span < 0 { isAbsent = true }
+            numbers.append(span >= 0 && spans[Int(span)].value == UInt64(truncatingIfNeeded: step.c) ? 1 : 0)
         case .slotCount:
             if let range = valueRange(Int(step.b)) {
                 numbers.append(Int64(range.count))
@@ -57,8 +61,8 @@ extension Machine {
             }
         case .has: numbers.append(slots[Int(step.b)] >= 0 ? 1 : 0)
         case .add, .multiply, .and, .or, .xor, .shiftLeft, .shiftRight, .unequal, .less, .lessEqual: binary(step.op)
-        case .not: numbers.append(popNumber() == 0 ? 1 : 0)
         case .inState: numbers.append(state.sessions[Int(step.b)] == Int(step.c) ? 1 : 0)
+        case .not: numbers.append(popNumber() == 0 ? 1 : 0)
         case .toNumber:
             let octets = popOctets() ?? []
             numbers.append(octets.count <= 8 ? Int64(truncatingIfNeeded: octets.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }) : 0)

@@ -281,6 +281,9 @@ package struct RootInfo: Sendable {
     package var okCode = -1
     /// The same message as a response, when it is a request too: its fields stand apart.
     package var twin = -1
+    /// Whether parts of it are gathered, or carry another message.
+    package var gathers = false
+    package var joins = false
     package var firstSlot = 0
     package var slotCount = 0
     package init(name: String, node: Int, code: Int, isEntry: Bool) {

@@ -31,7 +31,7 @@ package struct ExchangeInfo: Sendable {
 package struct Dispatch: Sendable {
     package var root: Int
     package var slot: Int
-    /// 256 lists for the values of the field; one list when `slot` is -1.
+    /// 256 lists for the values of the field and one for when it is absent; one list when `slot` is -1.
     package var lists: [[Int]]
     package init(root: Int, slot: Int, lists: [[Int]]) { (self.root, self.slot, self.lists) = (root, slot, lists) }
 }
@@ -69,6 +69,8 @@ package struct SessionInfo: Sendable {
     package var states: [String] = []
     package var initial = 0
     package var transitions: [[Transition]] = []
+    /// For each state and exchange, whether a transition waits for it.
+    package var listens: [Bool] = []
     package var illegal = -1
     package var resyncs = false
     package var events: [String] = []
@@ -126,6 +128,8 @@ package struct VariableInfo: Sendable {
     package var grammar: Int
     package var isGiven: Bool
     package var isTainted: Bool
+    /// Octets that it must have; 0 for any number.
+    package var size = 0
     package init(name: Int, grammar: Int, isGiven: Bool, isTainted: Bool) {
         (self.name, self.grammar, self.isGiven, self.isTainted) = (name, grammar, isGiven, isTainted)
     }

@@ -102,10 +102,9 @@ extension Decoder {
 
     private func standardText(_ annotation: Annotation) -> String {
         var name = annotation.span >= 0 ? label(of: Int(annotation.span)) : "frame"
-        if annotation.span < 0, annotation.check >= 0,
-            let node = program.slotNodes[max(0, program.checks[Int(annotation.check)].slot)].first
-        {
-            name = program.label(node)
+        if annotation.span < 0, annotation.check >= 0 {
+            let slot = program.checks[Int(annotation.check)].slot
+            if slot >= 0, let node = program.slotNodes[slot].first { name = program.label(node) }
         }
         switch annotation.code {
         case .truncated, .missing:

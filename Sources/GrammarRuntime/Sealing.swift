@@ -83,6 +83,7 @@ extension Machine {
         for equation in clause.equations where !clause.keeps.contains(equation.source) { outer[equation.source] = nil }
         if clause.open >= 0 {
             let open = program.opens[clause.open]
+            guard open.slot >= 0, !open.hasTransform else { return nil }
             let inside = program.roots[open.root]
             // What follows from the rest is written as zeros first, and filled in when everything is in its place.
             for slot in clause.matched where inside.firstSlot..<inside.firstSlot + inside.slotCount ~= slot && inner[slot] == nil

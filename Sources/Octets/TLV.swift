@@ -45,10 +45,12 @@ public struct TLV: Sendable, Equatable {
 
     /// Tag, header length and value length of the object that begins at the start of `octets`, although its value may
     /// not be there whole: what a file's first four octets tell. Nil when even the header is cut off.
-    public static func header(in octets: ArraySlice<UInt8>) throws(TLVError) -> (tag: UInt32, headerLength: Int, valueLength: Int)? {
+    public static func header(in octets: ArraySlice<UInt8>) throws(TLVError) -> (
+        tag: UInt32, headerLength: Int, valueLength: Int
+    )? {
         do {
             return try readHeader(in: octets, at: octets.startIndex)
-        } catch where error.code == .truncated {
+        } catch  where error.code == .truncated {
             return nil
         }
     }

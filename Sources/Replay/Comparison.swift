@@ -2,7 +2,7 @@
 
 import CardCrypto
 import Flows
-import Foundation
+import FoundationEssentials
 import Octets
 import TagTransport
 import TraceDecoding
@@ -33,7 +33,9 @@ struct Comparison {
         guard call.outcome == nil, card.position == card.transport.steps.count || isLastUnanswered else { return nil }
         switch card.difference {
         case .extra, .unanswered, nil:
-            let held = exchanges == 1 ? "the 1 exchange that it holds is the same" : "the \(exchanges) exchanges that it holds are the same"
+            let held =
+                exchanges == 1
+                ? "the 1 exchange that it holds is the same" : "the \(exchanges) exchanges that it holds are the same"
             return Blocked(reason: .endsEarly, text: "the recording ends before its call returned; \(held)")
         case .command, .argument, .kind: return nil
         }
@@ -59,7 +61,8 @@ struct Comparison {
             var divergence = base(.command, at: steps[index], index: index, result)
             if case .structured(_, let function, let recorded, _) = steps[index] {
                 divergence.field = Divergence.Field(
-                    path: "\(function.prefix { $0 != "(" }).\(argument)", place: "", recorded: recorded.text(argument, of: recorded.values),
+                    path: "\(function.prefix { $0 != "(" }).\(argument)", place: "",
+                    recorded: recorded.text(argument, of: recorded.values),
                     now: recorded.text(argument, of: now)
                 )
             }
@@ -74,7 +77,8 @@ struct Comparison {
             let kind: Divergence.Kind = times > 0 ? .again(recordedTimes: times) : .extra
             var divergence = base(kind, at: nil, index: steps.count, result)
             // The header alone: what follows it may be a PIN that no recording has sealed.
-            divergence.subject = octets.map { "\(name(of: $0)), \(Hex.encode($0.prefix(4))) and \(max(0, $0.count - 4)) bytes" } ?? what
+            divergence.subject =
+                octets.map { "\(name(of: $0)), \(Hex.encode($0.prefix(4))) and \(max(0, $0.count - 4)) bytes" } ?? what
             return divergence
         case .unanswered(let index):
             return base(.unanswered, at: steps[index], index: index, result)
@@ -112,7 +116,8 @@ struct Comparison {
         switch result {
         case .success(let text):
             if !recorded.ok {
-                return divergence(.init(path: "result", place: "", recorded: "threw \(recorded.case ?? "an error")", now: "returned"))
+                return divergence(
+                    .init(path: "result", place: "", recorded: "threw \(recorded.case ?? "an error")", now: "returned"))
             }
             guard let text, let before = call.result, text != before else { return nil }
             return divergence(resultField(recorded: before, now: text))
@@ -123,7 +128,8 @@ struct Comparison {
             }
             if failure.case != recorded.case || failure.domain != recorded.domain {
                 return divergence(
-                    .init(path: "result", place: "", recorded: "threw \(recorded.case ?? "an error")", now: "threw \(failure.case)")
+                    .init(
+                        path: "result", place: "", recorded: "threw \(recorded.case ?? "an error")", now: "threw \(failure.case)")
                 )
             }
             guard let detail = call.errorDetail, detail != failure.detail else { return nil }
@@ -140,13 +146,15 @@ struct Comparison {
         let steps = card.transport.steps
         let packet = step?.packet
         var thrown: String?
-        if case .failure(let error) = result {
+        if case .failure(let error) = result, card.difference == nil {
             let failure = FlowFailure.describe(error)
             thrown = failure.detail.isEmpty ? failure.case : "\(failure.case): \(failure.detail)"
         }
         return Divergence(
-            kind: kind, packet: packet, frame: packet.flatMap(lines.frame), sameBefore: steps.prefix(index).count(where: \.isExchange),
-            exchanges: steps.count(where: \.isExchange), lastPacket: lines.lastNumber, field: nil, before: packet.flatMap(lines.before) ?? lines.last,
+            kind: kind, packet: packet, frame: packet.flatMap(lines.frame),
+            sameBefore: steps.prefix(index).count(where: \.isExchange),
+            exchanges: steps.count(where: \.isExchange), lastPacket: lines.lastNumber, field: nil,
+            before: packet.flatMap(lines.before) ?? lines.last,
             subject: packet.flatMap(lines.line) ?? "after the last exchange", after: packet.flatMap(lines.after), thrown: thrown,
             causes: lines.failures(upTo: packet), notes: []
         )
@@ -164,7 +172,10 @@ struct Comparison {
             let slice = octets[range.lowerBound..<min(range.upperBound, octets.count)]
             return slice.count > 16 ? "\(Hex.encode(slice.prefix(16)))..., \(slice.count) bytes" : Hex.encode(slice)
         }
-        return Divergence.Field(path: path, place: "byte \(common + 1) of \(longest)", recorded: part(recorded), now: part(now))
+        return Divergence.Field(
+            path: path, place: "byte \(common + 1) of \(longest)", recorded: part(recorded), now: part(now),
+            recordedMeaning: APDUFields.meaning(of: path, in: recorded), nowMeaning: APDUFields.meaning(of: path, in: now)
+        )
     }
 
     /// Whether octets of a command are sealed in the recording, or would be if they were recorded now.
@@ -202,7 +213,8 @@ struct Comparison {
     /// The first path at which two results differ.
     private func resultField(recorded: String, now: String) -> Divergence.Field {
         guard let left = try? JSONValue.parse(recorded), let right = try? JSONValue.parse(now) else {
-            return Divergence.Field(path: "result", place: "", recorded: "\(recorded.count) characters", now: "\(now.count) characters")
+            return Divergence.Field(
+                path: "result", place: "", recorded: "\(recorded.count) characters", now: "\(now.count) characters")
         }
         let (path, a, b) = firstDifference(left, right, path: "result") ?? ("result", left, right)
         return Divergence.Field(path: path, place: "", recorded: a?.text ?? "absent", now: b?.text ?? "absent")

@@ -45,6 +45,7 @@ struct Neighbours {
     private func index(_ packet: UInt64) -> Int? { lines.firstIndex { $0.number == packet } }
 
     private func text(_ line: SummaryLine) -> Divergence.Line {
-        Divergence.Line(number: line.number, what: line.what, answer: line.answer)
+        // What was drawn when it was recorded is handed out again.
+        Divergence.Line(number: line.number, what: line.what, answer: line.mark == .drawn ? "given" : line.answer)
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Foundation
+import FoundationEssentials
 import Octets
 import Synchronization
 import TagTransport
@@ -76,7 +76,9 @@ final class RecordedCard: Sendable {
 
     func control(code: UInt32, input: [UInt8]) throws(TransportError) -> [UInt8] {
         try event("control code \(code)") { step in
-            if case .control(_, let recorded, let sent, let output) = step, recorded == Int(code), sent ?? input == input { return .success(output) }
+            if case .control(_, let recorded, let sent, let output) = step, recorded == Int(code), sent ?? input == input {
+                return .success(output)
+            }
             if case .failedEvent(_, let error) = step { return .failure(error) }
             return nil
         }

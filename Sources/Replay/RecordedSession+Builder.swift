@@ -106,7 +106,9 @@ extension RecordedSession {
                 case "removal": append(.removal(packet: packet), reader: reader)
                 case "control":
                     append(
-                        .control(packet: packet, code: event.control ?? 0, input: opened(event.input), output: opened(event.output) ?? []),
+                        .control(
+                            packet: packet, code: event.control ?? 0, input: opened(event.input),
+                            output: opened(event.output) ?? []),
                         reader: reader
                     )
                 default: break
@@ -114,7 +116,8 @@ extension RecordedSession {
             case .error(let failure):
                 let detail = secrets.value(named: "exchange:\(failure.after ?? packet):error")
                 let error = TransportError(
-                    TransportError.Case(rawValue: failure.case) ?? .readerFailure, code: failure.code.flatMap { UInt32($0, radix: 16) },
+                    TransportError.Case(rawValue: failure.case) ?? .readerFailure,
+                    code: failure.code.flatMap { UInt32($0, radix: 16) },
                     detail: detail.map { TransportError.detail(in: $0, case: failure.case) } ?? ""
                 )
                 guard let after = failure.after, after != packet, let place = places[after] else {
@@ -171,7 +174,9 @@ extension RecordedSession {
                 let arguments = Arguments(
                     values: call.arguments, sealed: Set(row.args.filter { $0.value.sealedName != nil }.keys)
                 )
-                append(.structured(packet: packet, function: row.function, arguments: arguments, outcome: .notRecorded), reader: reader)
+                append(
+                    .structured(packet: packet, function: row.function, arguments: arguments, outcome: .notRecorded),
+                    reader: reader)
             }
         }
 
@@ -180,7 +185,9 @@ extension RecordedSession {
             calls[index].outcome = outcome
             calls[index].endPacket = packet
             calls[index].result = secrets.value(named: "call:\(outcome.call):result").map { String(decoding: $0, as: UTF8.self) }
-            calls[index].errorDetail = secrets.value(named: "call:\(outcome.call):error").map { String(decoding: $0, as: UTF8.self) }
+            calls[index].errorDetail = secrets.value(named: "call:\(outcome.call):error").map {
+                String(decoding: $0, as: UTF8.self)
+            }
             guard let place = structured[outcome.call],
                 case .structured(let packet, let function, let arguments, _)? = steps[place.reader]?[place.index]
             else { return }
@@ -188,7 +195,8 @@ extension RecordedSession {
                 outcome.ok
                 ? .result(calls[index].result.flatMap { try? JSONValue.parse($0) })
                 : .failure(error(of: outcome, text: calls[index].errorDetail ?? ""))
-            steps[place.reader]?[place.index] = .structured(packet: packet, function: function, arguments: arguments, outcome: result)
+            steps[place.reader]?[place.index] = .structured(
+                packet: packet, function: function, arguments: arguments, outcome: result)
         }
 
         /// The error that a structured call threw; the recorded text begins with its case.

@@ -12,7 +12,8 @@ final class RecordedFeliCaTransport: RecordedTransport, FeliCaTagTransporting, @
     func readWithoutEncryption(serviceCodeList: [Data], blockList: [Data]) async throws -> [Data] {
         try list(
             try card.structured(
-                "readWithoutEncryption(serviceCodeList:blockList:)", ["serviceCodeList": json(serviceCodeList), "blockList": json(blockList)]
+                "readWithoutEncryption(serviceCodeList:blockList:)",
+                ["serviceCodeList": json(serviceCodeList), "blockList": json(blockList)]
             )
         )
     }
@@ -48,7 +49,9 @@ final class RecordedFeliCaTransport: RecordedTransport, FeliCaTagTransporting, @
 final class RecordedISO15693Transport: RecordedTransport, ISO15693TagTransporting, @unchecked Sendable {
     var icManufacturerCode: Int { card.transport.row.icManufacturerCode ?? 0 }
 
-    func readBlock(_ block: UInt8) async throws -> Data { try data(try card.structured("readBlock(_:)", ["block": number(Int(block))])) }
+    func readBlock(_ block: UInt8) async throws -> Data {
+        try data(try card.structured("readBlock(_:)", ["block": number(Int(block))]))
+    }
 
     func writeBlock(_ block: UInt8, data: Data) async throws {
         _ = try card.structured("writeBlock(_:data:)", ["block": number(Int(block)), "data": json(data)])
@@ -60,7 +63,8 @@ final class RecordedISO15693Transport: RecordedTransport, ISO15693TagTransportin
 
     func getSystemInfo() async throws -> ISO15693SystemInfo {
         let value = try card.structured("getSystemInfo()", [:])
-        guard case .object(let fields)? = value, case .integer(let dsfid)? = fields["dsfid"], case .integer(let afi)? = fields["afi"],
+        guard case .object(let fields)? = value, case .integer(let dsfid)? = fields["dsfid"],
+            case .integer(let afi)? = fields["afi"],
             case .integer(let size)? = fields["blockSize"], case .integer(let count)? = fields["blockCount"],
             case .integer(let reference)? = fields["icReference"]
         else { throw notAtHand }

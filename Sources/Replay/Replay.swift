@@ -2,7 +2,7 @@
 
 import CardCrypto
 import Flows
-import Foundation
+import FoundationEssentials
 import Octets
 public import TagTransport
 import TraceDecoding
@@ -89,7 +89,8 @@ public struct Replay: Sendable {
     ///
     /// - Throws: ``Divergence`` where the run parts from the recording, ``Blocked`` when it cannot be tried; else what
     ///   `operation` throws, when that is what was recorded.
-    public func run<Result: Sendable>(_ operation: @Sendable (any NFCTagTransport) async throws -> Result) async throws -> Result {
+    public func run<Result: Sendable>(_ operation: @Sendable (any NFCTagTransport) async throws -> Result) async throws -> Result
+    {
         guard let call = session.calls.first(where: { $0.row.parent == nil }) else {
             throw Blocked(reason: .noCall, text: "the trace holds no call")
         }

@@ -38,7 +38,9 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
                 throw fail(.drawNotRecorded, "\(label), draw \(index + 1): \(count) random bytes that were not recorded", &state)
             }
             guard octets.count == count else {
-                throw fail(.drawOfOtherLength, "\(label), draw \(index + 1): \(octets.count) bytes were recorded, \(count) are wanted", &state)
+                throw fail(
+                    .drawOfOtherLength, "\(label), draw \(index + 1): \(octets.count) bytes were recorded, \(count) are wanted",
+                    &state)
             }
             state.given += 1
             return octets
@@ -49,7 +51,9 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
         try state.withLock { state throws(EnvironmentError) in
             let index = state.times[kind.rawValue, default: 0]
             guard let known = times[kind.rawValue], index < known.count else {
-                throw fail(.timeNotRecorded, "the \(kind.rawValue) time was read \(index + 1) times, it was recorded \(index) times", &state)
+                throw fail(
+                    .timeNotRecorded, "the \(kind.rawValue) time was read \(index + 1) times, it was recorded \(index) times",
+                    &state)
             }
             state.times[kind.rawValue] = index + 1
             return known[index]

@@ -76,12 +76,19 @@ public struct Divergence: Error, Sendable, CustomStringConvertible {
         public var place: String
         public var recorded: String
         public var now: String
+        /// What each means, where that is more than its digits: `40 bytes`.
+        public var recordedMeaning: String
+        public var nowMeaning: String
 
-        public init(path: String, place: String, recorded: String, now: String) {
+        public init(
+            path: String, place: String, recorded: String, now: String, recordedMeaning: String = "", nowMeaning: String = ""
+        ) {
             self.path = path
             self.place = place
             self.recorded = recorded
             self.now = now
+            self.recordedMeaning = recordedMeaning
+            self.nowMeaning = nowMeaning
         }
     }
 
@@ -113,7 +120,7 @@ public struct Divergence: Error, Sendable, CustomStringConvertible {
     public var before: Line?
     public var subject: String
     public var after: Line?
-    /// What the library threw, when it threw.
+    /// What the library threw, when it threw by itself: once the replay has stopped, every error is of its making.
     public var thrown: String?
     /// Rows of the trace whose own checks fail, and which are therefore likely the cause.
     public var causes: [String]

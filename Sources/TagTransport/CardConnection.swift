@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-public import Foundation
+public import FoundationEssentials
 
 /// What a transport that holds a real connection can tell and do beyond exchanging commands.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Foundation
+import FoundationEssentials
 
 extension ISO7816TagTransporting {
     /// The most octets that one chained response may have: what an extended response can hold, over again for safety.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-public import Foundation
+public import FoundationEssentials
 import Octets
 
 /// A command APDU in any of the seven cases of ISO/IEC 7816-3 12.1.3: 1, 2S, 3S, 4S, 2E, 3E, 4E.
@@ -64,7 +64,7 @@ public struct CommandAPDU: Sendable, Hashable {
         self.ins = ins
         self.p1 = p1
         self.p2 = p2
-        if let field, !field.isEmpty { self.data = Data(field) } else { self.data = nil }
+        self.data = field.flatMap { $0.isEmpty ? nil : rebased($0) }
         self.ne = ne
         // Case 1 has no lengths, so it has one form only.
         self.form = self.data == nil && ne == nil ? .short : form
@@ -95,7 +95,7 @@ public struct CommandAPDU: Sendable, Hashable {
         case .short:
             if let data {
                 octets.append(UInt8(truncatingIfNeeded: data.count))
-                octets += data
+                octets.append(data)
             }
             if let ne { octets.append(UInt8(truncatingIfNeeded: ne)) }
         case .extended:
@@ -103,7 +103,7 @@ public struct CommandAPDU: Sendable, Hashable {
             if let data {
                 octets.append(UInt8(truncatingIfNeeded: data.count >> 8))
                 octets.append(UInt8(truncatingIfNeeded: data.count))
-                octets += data
+                octets.append(data)
             }
             if let ne {
                 octets.append(UInt8(truncatingIfNeeded: ne >> 8))
@@ -122,7 +122,8 @@ public struct CommandAPDU: Sendable, Hashable {
         let body = octets.count - 4
         func command(_ data: Range<Int>?, _ ne: Int?, _ form: Form) -> CommandAPDU {
             CommandAPDU(
-                cla: octets[0], ins: octets[1], p1: octets[2], p2: octets[3], field: data.map { Data(octets[$0]) }, ne: ne, form: form
+                cla: octets[0], ins: octets[1], p1: octets[2], p2: octets[3], field: data.map { Data(octets[$0]) }, ne: ne,
+                form: form
             )
         }
         func ne(_ high: UInt8, _ low: UInt8) -> Int {
@@ -173,7 +174,7 @@ public struct ResponseAPDU: Sendable, Hashable {
     public let sw2: UInt8
 
     public init(data: Data = Data(), sw1: UInt8, sw2: UInt8) {
-        self.data = Data(data)
+        self.data = rebased(data)
         self.sw1 = sw1
         self.sw2 = sw2
     }
@@ -205,7 +206,22 @@ public struct ResponseAPDU: Sendable, Hashable {
     /// The octets as they travel.
     public var bytes: Data { data + [sw1, sw2] }
     /// The octets as they travel.
-    public var octets: [UInt8] { Array(data) + [sw1, sw2] }
+    public var octets: [UInt8] {
+        var octets: [UInt8] = []
+        octets.reserveCapacity(data.count + 2)
+        octets.append(data)
+        octets.append(sw1)
+        octets.append(sw2)
+        return octets
+    }
+}
+
+/// The same octets counted from 0: a slice of other octets need not begin there.
+private func rebased(_ data: Data) -> Data { data.startIndex == 0 ? data : Data(data) }
+
+extension [UInt8] {
+    /// Appends in one piece; `+=` goes through the iterator of `Data`.
+    fileprivate mutating func append(_ data: Data) { data.withUnsafeBytes { append(contentsOf: $0) } }
 }
 
 /// Why octets are not an APDU, and the octet at fault. Equality is on the code.

@@ -89,8 +89,12 @@ extension ISO15693TagTransporting {
     public func lockAFI() async throws { throw TransportError.unsupported("lockAFI") }
     public func writeDSFID(_ dsfid: UInt8) async throws { throw TransportError.unsupported("writeDSFID") }
     public func lockDSFID() async throws { throw TransportError.unsupported("lockDSFID") }
-    public func customCommand(code: Int, parameters: Data) async throws -> Data { throw TransportError.unsupported("customCommand") }
-    public func challenge(cryptoSuiteIdentifier: Int, message: Data) async throws { throw TransportError.unsupported("challenge") }
+    public func customCommand(code: Int, parameters: Data) async throws -> Data {
+        throw TransportError.unsupported("customCommand")
+    }
+    public func challenge(cryptoSuiteIdentifier: Int, message: Data) async throws {
+        throw TransportError.unsupported("challenge")
+    }
     public func authenticate(cryptoSuiteIdentifier: Int, message: Data) async throws -> ISO15693SecurityResponse {
         throw TransportError.unsupported("authenticate")
     }

@@ -84,6 +84,12 @@ public enum APDUFields {
 }
 
 extension APDUFields {
+    /// What a command's field says beyond its digits: the instruction's name, how many bytes Lc and Le mean; else nothing.
+    public static func meaning(of path: String, in command: [UInt8]) -> String {
+        guard ["ins", "lc", "le"].contains(path.split(separator: ".").last ?? ""), let command = try? CommandAPDU(bytes: command) else { return "" }
+        return fields(of: command, sealed: []).first { $0.path == path }?.text ?? ""
+    }
+
     /// `6A82 not found`.
     public static func status(_ word: UInt16) -> String { StatusWord.text(word) }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CardCrypto
-import Foundation
+import FoundationEssentials
 import Octets
 import TagTransport
 import TraceFile

@@ -85,7 +85,9 @@ struct APDU4JDump {
         } catch {
             switch error.code {
             case .notADigit: throw Fault(column: column + error.offset, detail: "not a hexadecimal digit")
-            case .halfAnOctet: throw Fault(column: column + max(error.offset - 1, 0), detail: "an odd number of hexadecimal digits", isHalf: true)
+            case .halfAnOctet:
+                throw Fault(
+                    column: column + max(error.offset - 1, 0), detail: "an odd number of hexadecimal digits", isHalf: true)
             }
         }
     }
@@ -131,7 +133,9 @@ struct APDU4JDump {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     private static func number(_ text: Substring, _ range: ClosedRange<Int>) -> Int? {
-        guard text.utf8.count <= 4, text.utf8.allSatisfy(isDigit), let value = Int(text), range.contains(value) else { return nil }
+        guard text.utf8.count <= 4, text.utf8.allSatisfy(isDigit), let value = Int(text), range.contains(value) else {
+            return nil
+        }
         return value
     }
 

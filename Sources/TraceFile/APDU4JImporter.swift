@@ -162,7 +162,9 @@ private struct APDU4JReading {
     private mutating func take(_ octets: [UInt8]) throws(APDU4JDump.Fault) {
         defer { announced = nil }
         if let command = pending, announced != .command {
-            guard octets.count >= 2 else { throw APDU4JDump.Fault(column: 1, detail: "an answer has at least 2 bytes, this is \(octets.count)") }
+            guard octets.count >= 2 else {
+                throw APDU4JDump.Fault(column: 1, detail: "an answer has at least 2 bytes, this is \(octets.count)")
+            }
             answered += 1
             if elapsed == nil { untimed += 1 }
             let end = time.addingReportingOverflow(elapsed ?? 0).partialValue
@@ -173,7 +175,9 @@ private struct APDU4JReading {
         guard announced != .answer else { throw APDU4JDump.Fault(column: 1, detail: "an answer to no command") }
         guard octets.count >= 4 else {
             let isStatus = octets.count == 2 && (octets[0] & 0xF0 == 0x60 || octets[0] & 0xF0 == 0x90)
-            let what = isStatus ? "a status word where a command should stand" : "a command has at least 4 bytes, this is \(octets.count)"
+            let what =
+                isStatus
+                ? "a status word where a command should stand" : "a command has at least 4 bytes, this is \(octets.count)"
             throw APDU4JDump.Fault(column: 1, detail: what)
         }
         pending = octets

@@ -40,7 +40,8 @@ public enum GSMTAPImporter {
         }
         guard !found.isFull else {
             throw TraceFileError(
-                .tooLarge, path: name, detail: "\(counted(ImportedExchanges.rowLimit / 2, "packet")) of a SIM are as many as are read"
+                .tooLarge, path: name,
+                detail: "\(counted(ImportedExchanges.rowLimit / 2, "packet")) of a SIM are as many as are read"
             )
         }
         let exchanges = found.exchanges()
@@ -185,7 +186,9 @@ private struct GSMTAPFindings {
             lines.append("passed over: \(counted(malformed, "packet")) to port \(GSMTAPPacket.port) without a GSMTAP header")
         }
         if cut > 0 { lines.append("passed over: \(counted(cut, "packet")) that the capture did not keep whole") }
-        if fragments > 0 { lines.append("passed over: \(counted(fragments, "packet")) sent in IP fragments, which are not put together") }
+        if fragments > 0 {
+            lines.append("passed over: \(counted(fragments, "packet")) sent in IP fragments, which are not put together")
+        }
         for (number, count) in foreignLinks.sorted(by: { $0.key < $1.key }) {
             lines.append("passed over: \(counted(count, "packet")) of link type \(number), which is not read")
         }

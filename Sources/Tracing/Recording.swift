@@ -2,7 +2,7 @@
 
 import CardCrypto
 public import Flows
-import Foundation
+import FoundationEssentials
 import Glibc
 import Octets
 import Synchronization
@@ -32,9 +32,11 @@ public final class Recording: Sendable {
     ///
     /// - Parameter replacing: whether existing files are replaced.
     /// - Throws: `TraceFileError`; `exists` when a file is there and is not to be replaced.
-    public convenience init(to path: String, secrets: SecretsPlacement = .beside, replacing: Bool = false) throws(TraceFileError) {
+    public convenience init(to path: String, secrets: SecretsPlacement = .beside, replacing: Bool = false) throws(TraceFileError)
+    {
         try self.init(
-            to: path, secrets: secrets, replacing: replacing, application: Recording.application, session: nil, now: TraceRecorder.steadyClock()
+            to: path, secrets: secrets, replacing: replacing, application: Recording.application, session: nil,
+            now: TraceRecorder.steadyClock()
         )
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Foundation
+import FoundationEssentials
 import TagTransport
 
 /// The proxy of a FeliCa card. A structured call is a row with its arguments; frames beneath it are rows of their own.
@@ -36,7 +36,11 @@ final class RecordingFeliCaTransport: RecordingTransport, FeliCaTagTransporting,
         ]
         let function = "writeWithoutEncryption(serviceCodeList:blockList:blockData:)"
         return try await recorder.structuredCall(function, arguments, secret: Self.secret(in: blockList), on: port) {
-            (.none, try await card.writeWithoutEncryption(serviceCodeList: serviceCodeList, blockList: blockList, blockData: blockData))
+            (
+                .none,
+                try await card.writeWithoutEncryption(
+                    serviceCodeList: serviceCodeList, blockList: blockList, blockData: blockData)
+            )
         }
     }
 

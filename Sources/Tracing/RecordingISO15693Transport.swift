@@ -49,7 +49,9 @@ final class RecordingISO15693Transport: RecordingTransport, ISO15693TagTransport
     }
 
     func writeAFI(_ afi: UInt8) async throws {
-        try await recorder.structuredCall("writeAFI(_:)", ["afi": .integer(Int(afi))], on: port) { (.none, try await card.writeAFI(afi)) }
+        try await recorder.structuredCall("writeAFI(_:)", ["afi": .integer(Int(afi))], on: port) {
+            (.none, try await card.writeAFI(afi))
+        }
     }
 
     func lockAFI() async throws {
@@ -77,14 +79,18 @@ final class RecordingISO15693Transport: RecordingTransport, ISO15693TagTransport
     }
 
     func challenge(cryptoSuiteIdentifier: Int, message: Data) async throws {
-        let arguments: [String: CallValue] = ["cryptoSuiteIdentifier": .integer(cryptoSuiteIdentifier), "message": .data(message)]
+        let arguments: [String: CallValue] = [
+            "cryptoSuiteIdentifier": .integer(cryptoSuiteIdentifier), "message": .data(message),
+        ]
         try await recorder.structuredCall("challenge(cryptoSuiteIdentifier:message:)", arguments, on: port) {
             (.none, try await card.challenge(cryptoSuiteIdentifier: cryptoSuiteIdentifier, message: message))
         }
     }
 
     func authenticate(cryptoSuiteIdentifier: Int, message: Data) async throws -> ISO15693SecurityResponse {
-        let arguments: [String: CallValue] = ["cryptoSuiteIdentifier": .integer(cryptoSuiteIdentifier), "message": .data(message)]
+        let arguments: [String: CallValue] = [
+            "cryptoSuiteIdentifier": .integer(cryptoSuiteIdentifier), "message": .data(message),
+        ]
         return try await recorder.structuredCall("authenticate(cryptoSuiteIdentifier:message:)", arguments, on: port) {
             let response = try await card.authenticate(cryptoSuiteIdentifier: cryptoSuiteIdentifier, message: message)
             return (.securityResponse(response), response)

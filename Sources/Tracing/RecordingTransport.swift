@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Foundation
+import FoundationEssentials
 import Synchronization
 import TagTransport
 
@@ -51,7 +51,9 @@ class RecordingTransport: NFCTagTransport, CardConnection, @unchecked Sendable {
     // MARK: - CardConnection
 
     private func connection() throws -> any CardConnection {
-        guard let connection = inner as? any CardConnection else { throw TransportError.unsupported("this transport has no connection") }
+        guard let connection = inner as? any CardConnection else {
+            throw TransportError.unsupported("this transport has no connection")
+        }
         return connection
     }
 
@@ -96,7 +98,8 @@ final class RecordingISO7816Transport: RecordingTransport, ISO7816TagTransportin
     func sendAPDUWithChaining(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
         let command = apdu.octets
         let secret: Set<String> = SealTable.isSecret(command: command) ? ["apdu"] : []
-        return try await recorder.structuredCall("sendAPDUWithChaining(_:)", ["apdu": .bytes(command)], secret: secret, on: port) {
+        return try await recorder.structuredCall("sendAPDUWithChaining(_:)", ["apdu": .bytes(command)], secret: secret, on: port)
+        {
             let response = try await ChainingOver(transport: self).sendAPDUWithChaining(apdu)
             return (.bytes(response.octets), response)
         }

@@ -95,7 +95,8 @@ extension TraceRecorder {
                 state.drawRun = packet
             }
             let record = SecretRecord(
-                kind: .entropy, packetID: UInt32(truncatingIfNeeded: packet), name: "call:\(call):\(label):\(index)", octets: octets
+                kind: .entropy, packetID: UInt32(truncatingIfNeeded: packet), name: "call:\(call):\(label):\(index)",
+                octets: octets
             )
             guardedKeep([record], &state)
             let row = MetaRow.Entropy(call: call, label: label, index: index, length: octets.count)

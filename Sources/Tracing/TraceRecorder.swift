@@ -82,7 +82,8 @@ final class TraceRecorder: Sendable {
         var side: SecretsWriter?
         if secrets == .beside {
             side = try SecretsWriter(
-                creating: SecretStore.sidePath(forTrace: path), session: session, application: header.application, replacing: replacing
+                creating: SecretStore.sidePath(forTrace: path), session: session, application: header.application,
+                replacing: replacing
             )
         }
         self.session = session
@@ -126,7 +127,8 @@ final class TraceRecorder: Sendable {
             // Rows of `meta` belong to the whole session, so its interface is declared with the first reader's.
             _ = metaInterface(&state)
             let packet = takePacket(&state)
-            writeEvent(MetaRow.Reader(name: "connect", atr: description.atr.isEmpty ? nil : description.atr), packet, time, port, &state)
+            writeEvent(
+                MetaRow.Reader(name: "connect", atr: description.atr.isEmpty ? nil : description.atr), packet, time, port, &state)
             if !description.atr.isEmpty { writeATR(description.atr, packet, time, port, &state) }
             state.transports.append(
                 TransportState(id: reader + 1, port: port, isWritten: false, description: description)
@@ -233,7 +235,8 @@ final class TraceRecorder: Sendable {
             for place in sealed where place.upperBound <= body.count {
                 records.append(
                     SecretRecord(
-                        kind: .sealed, packetID: UInt32(truncatingIfNeeded: packet), interface: UInt16(truncatingIfNeeded: interface),
+                        kind: .sealed, packetID: UInt32(truncatingIfNeeded: packet),
+                        interface: UInt16(truncatingIfNeeded: interface),
                         direction: direction, offset: UInt32(truncatingIfNeeded: place.lowerBound), octets: Array(body[place])
                     )
                 )

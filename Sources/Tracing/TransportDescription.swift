@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Foundation
+import FoundationEssentials
 import Octets
 import TagTransport
 import TraceFile
@@ -43,7 +43,8 @@ struct TransportDescription: Sendable {
 
     func row(id: Int) -> MetaRow.Transport {
         MetaRow.Transport(
-            id: id, kind: kind, identifier: identifier, initialAID: initialAID.flatMap { try? Hex.decode($0) }, systemCode: systemCode,
+            id: id, kind: kind, identifier: identifier, initialAID: initialAID.flatMap { try? Hex.decode($0) },
+            systemCode: systemCode,
             icManufacturerCode: icManufacturerCode, atr: atr.isEmpty ? nil : atr
         )
     }

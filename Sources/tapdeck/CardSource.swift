@@ -20,7 +20,7 @@ enum CardSource {
                 let specification = try VirtualCardSpecification(reference: card)
                 return VirtualCardTransport(try VirtualCardCatalog.make(specification))
             } catch {
-                throw Failure(.wrongUsage, error.description)
+                throw Failure(.wrongUsage, lines: TextWrap.sentence(error.description))
             }
         }
         return try await reader(arguments, terminal)

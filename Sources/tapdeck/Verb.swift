@@ -50,24 +50,80 @@ enum HelpText {
 
     static func overview() -> [String] {
         var lines = ["tapdeck - record, read and replay smart card and NFC sessions", ""]
-        lines += verbs.map { "  tapdeck \(pad($0.name, 9)) \($0.summary)" }
+        lines += verbs.flatMap { TextWrap.lines("  tapdeck \(pad($0.name, 9)) \($0.summary)", indent: 20) }
         lines += ["", "tapdeck COMMAND --help tells more; tapdeck --version"]
         return lines
     }
 
     static func text(for verb: any Verb.Type) -> [String] {
-        var lines = verb.synopsis.map { "tapdeck \($0)" }
-        lines += ["", verb.summary]
-        if !verb.details.isEmpty { lines += [""] + verb.details }
+        var lines = verb.synopsis.flatMap { TextWrap.lines("tapdeck \($0)", indent: 8) }
+        lines += [""] + TextWrap.lines(verb.summary)
+        if !verb.details.isEmpty { lines += [""] + verb.details.flatMap { TextWrap.lines($0) } }
         lines.append("")
         for option in verb.allOptions {
             if option.usage.count <= 22 {
-                lines.append("  \(pad(option.usage, 23))\(option.help)")
+                lines += TextWrap.lines("  \(pad(option.usage, 23))\(option.help)", indent: 25)
             } else {
-                lines += ["  \(option.usage)", "  \(pad("", 23))\(option.help)"]
+                lines += ["  \(option.usage)"] + TextWrap.lines("  \(pad("", 23))\(option.help)", indent: 25)
             }
         }
         return lines
+    }
+}
+
+/// Text in lines of at most 80 columns.
+enum TextWrap {
+    /// Breaks a line at its spaces, at none inside brackets. Spaces at its beginning stay.
+    ///
+    /// - Parameter indent: spaces before every line but the first; as many as before the first when nil.
+    static func lines(_ text: String, indent: Int? = nil, width: Int = 80) -> [String] {
+        guard text.count > width else { return [text] }
+        let leading = text.prefix { $0 == " " }.count
+        let indent = indent ?? leading
+        var lines: [String] = []
+        var line = ""
+        for word in words(text.dropFirst(leading)) {
+            if line.isEmpty {
+                line = String(repeating: " ", count: lines.isEmpty ? leading : indent) + word
+            } else if line.count + 1 + word.count <= width {
+                line += " " + word
+            } else {
+                lines.append(line)
+                line = String(repeating: " ", count: indent) + word
+            }
+        }
+        return lines + [line]
+    }
+
+    /// An error's text for people: what is not so on the first line, what helps on the next when they do not fit one.
+    static func sentence(_ text: String) -> [String] {
+        guard text.count > 70, let semicolon = text.firstIndex(of: ";") else { return [text] }
+        return [String(text[..<semicolon])] + lines(String(text[semicolon...].dropFirst(2)), width: 78)
+    }
+
+    /// What stands between spaces; the columns of a table keep theirs, and so does what stands in brackets.
+    private static func words(_ text: Substring) -> [String] {
+        var words: [String] = []
+        var word = ""
+        var depth = 0
+        var isGap = false
+        for character in text {
+            if character == "[" { depth += 1 }
+            if character == "]" { depth = max(0, depth - 1) }
+            if character == " ", depth == 0 {
+                // Of several spaces all but the last belong to the word before them.
+                if isGap { word.append(" ") }
+                isGap = true
+                continue
+            }
+            if isGap, !word.isEmpty {
+                words.append(word)
+                word = ""
+            }
+            isGap = false
+            word.append(character)
+        }
+        return words + (word.isEmpty ? [] : [word])
     }
 }
 

@@ -117,7 +117,9 @@ private func selections(_ chip: SecuredChip) -> [DataGroupId] {
 
     @Test func stepsCountBytesAndExchanges() async throws {
         let steps = Mutex<[PassportProgress]>([])
-        _ = try await PassportProgress.$observer.withValue(PassportProgress.Observer { step in steps.withLock { $0.append(step) } }) {
+        _ = try await PassportProgress.$observer.withValue(
+            PassportProgress.Observer { step in steps.withLock { $0.append(step) } }
+        ) {
             try await read(SecuredChip(files: SpecimenFiles.all), [.com, .dg1])
         }
         let all = steps.withLock { $0 }

@@ -25,7 +25,8 @@ enum ExportSupport {
     }
 
     static let tapdeck: String? = {
-        let path = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("tapdeck").path
+        let path = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("tapdeck")
+            .path
         return FileManager.default.isExecutableFile(atPath: path) ? path : nil
     }()
 
@@ -37,7 +38,9 @@ enum ExportSupport {
         return program.exampleFrames.compactMap { frame in
             if frame.octets.isEmpty { return nil }
             if frame.entry == command { return .init(kind: .command, octets: frame.octets) }
-            if frame.entry == atr, frame.octets[0] == 0x3B || frame.octets[0] == 0x3F { return .init(kind: .atr, octets: frame.octets) }
+            if frame.entry == atr, frame.octets[0] == 0x3B || frame.octets[0] == 0x3F {
+                return .init(kind: .atr, octets: frame.octets)
+            }
             if frame.entry == block || (block != nil && program.name(program.roots[frame.entry].node) == "iso14443.block") {
                 return .init(kind: frame.isRequest ? .blockCommand : .blockAnswer, octets: frame.octets)
             }
@@ -125,7 +128,8 @@ enum Capture {
         var file: [UInt8] = [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 252, 0, 0, 0]
         for (index, frame) in frames.enumerated() {
             let packet = packet(frame)
-            file += little(UInt32(1000 + index)) + little(0) + little(UInt32(packet.count)) + little(UInt32(packet.count)) + packet
+            file +=
+                little(UInt32(1000 + index)) + little(0) + little(UInt32(packet.count)) + little(UInt32(packet.count)) + packet
         }
         return file
     }
@@ -198,7 +202,9 @@ struct Dissection {
             }
             if line.contains("<proto name=\"iso14443\"") { frame = (Self.number("pos", line), Self.number("size", line)) }
             // Blocks with their CRC only; frames of an activation have no grammar yet.
-            if name == "iso14443.event", let show = Self.attribute("show", line), show == "0xff" || show == "0xfe" { isWhole = true }
+            if name == "iso14443.event", let show = Self.attribute("show", line), show == "0xff" || show == "0xfe" {
+                isWhole = true
+            }
             if name == "iso14443.block_type", isWhole, places[number] == nil, frame.size > 6 {
                 places[number] = (frame.start + 4, frame.size - 4, isSent, false, true, interface)
             }
@@ -208,7 +214,8 @@ struct Dissection {
                 isFirst = false
                 base = Self.number("pos", line)
             }
-            guard depth == 0, name.hasPrefix("tapdeck."), name.split(separator: ".").count > 2, let show = Self.attribute("show", line)
+            guard depth == 0, name.hasPrefix("tapdeck."), name.split(separator: ".").count > 2,
+                let show = Self.attribute("show", line)
             else { continue }
             let size = Self.number("size", line)
             let path = String(name.dropFirst(8))
@@ -223,7 +230,8 @@ struct Dissection {
             // Items without a value only group others.
             if show.isEmpty, Self.isComposite(path), size > 0 || !Self.isTag(path) { continue }
             if path.range(of: "\\.line[0-9]+$", options: .regularExpression) != nil { continue }
-            fields[number, default: []].append(ShownField(path: path, start: Self.number("pos", line) - base, count: size, value: value))
+            fields[number, default: []].append(
+                ShownField(path: path, start: Self.number("pos", line) - base, count: size, value: value))
         }
     }
 
@@ -267,8 +275,10 @@ struct Dissection {
                 let start = position + 16 + place.start
                 frames.append(
                     Capture.Frame(
-                        kind: place.isATR ? .atr
-                            : place.isBlock ? place.isSent ? .blockCommand : .blockAnswer : place.isSent ? .command : .response, octets: Array(octets[start..<start + place.count]),
+                        kind: place.isATR
+                            ? .atr
+                            : place.isBlock ? place.isSent ? .blockCommand : .blockAnswer : place.isSent ? .command : .response,
+                        octets: Array(octets[start..<start + place.count]),
                         number: number, interface: place.interface))
             }
             position += 16 + length

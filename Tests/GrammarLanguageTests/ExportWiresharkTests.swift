@@ -91,12 +91,16 @@ import Testing
         // Two commands, then two answers; stock Wireshark links the first answer to the second command.
         let frames: [(interface: Int, frame: Capture.Frame)] = [
             (0, .init(kind: .command, octets: [0x00, 0x84, 0, 0, 8])), (1, .init(kind: .command, octets: [0x00, 0xB0, 0, 0, 0])),
-            (0, .init(kind: .response, octets: [1, 2, 3, 4, 5, 6, 7, 8, 0x90, 0])), (1, .init(kind: .response, octets: [0x6A, 0x82])),
+            (0, .init(kind: .response, octets: [1, 2, 3, 4, 5, 6, 7, 8, 0x90, 0])),
+            (1, .init(kind: .response, octets: [0x6A, 0x82])),
         ]
         let capture = try folder.write("two.pcapng", Capture.twoInterfaces(frames))
         let outcome = try await ProcessRunner.run(
             "/usr/bin/env",
-            ["tshark", "-X", "lua_script:\(plugin)", "-r", capture, "-T", "fields", "-e", "tapdeck.request", "-e", "tapdeck.exchange"])
+            [
+                "tshark", "-X", "lua_script:\(plugin)", "-r", capture, "-T", "fields", "-e", "tapdeck.request", "-e",
+                "tapdeck.exchange",
+            ])
         #expect(
             outcome.outputText.split(separator: "\n").map(String.init)
                 == ["\tGET CHALLENGE", "\tREAD BINARY", "1\tGET CHALLENGE", "2\tREAD BINARY"])
@@ -116,7 +120,8 @@ import Testing
             let found = (dissected.fields[number] ?? []).sorted()
             #expect(
                 found == expected.sorted(),
-                "\(what), frame \(number), \(frame.octets): missing \(expected.filter { !found.contains($0) }), too many \(found.filter { !expected.contains($0) })")
+                "\(what), frame \(number), \(frame.octets): missing \(expected.filter { !found.contains($0) }), too many \(found.filter { !expected.contains($0) })"
+            )
             compared += 1
         }
         #expect(compared > frames.count * 9 / 10, "\(what): \(compared) of \(frames.count)")

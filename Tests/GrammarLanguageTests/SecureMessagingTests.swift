@@ -74,6 +74,14 @@ struct Bench {
         #expect(bench.decoder.sessions.contains { $0.name == "BACSession" && $0.state == "secured" })
     }
 
+    @Test func aSecretOfAnotherLengthIsNotTaken() throws {
+        var bench = try Bench()
+        let isShort = bench.decoder.give("bac.seed", [1, 2, 3])
+        #expect(!isShort)
+        let isRight = bench.decoder.give("bac.seed", try Hex.decode(AppendixD.seed))
+        #expect(isRight)
+    }
+
     @Test func withoutTheSeedItIsSealedAndNothingIsWrong() throws {
         var bench = try Bench()
         try bench.run(AppendixD.frames)

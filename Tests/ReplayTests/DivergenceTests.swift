@@ -14,7 +14,9 @@ import Tracing
 /// Where two runs part, and what is said about it.
 @Suite struct DivergenceTests {
     /// The trace with one octet of one answer changed.
-    private func changed(_ trace: Trace, answer: Int, at place: Int, to mask: UInt8 = 0x01) -> (trace: Trace, packet: UInt64, frame: Int) {
+    private func changed(_ trace: Trace, answer: Int, at place: Int, to mask: UInt8 = 0x01) -> (
+        trace: Trace, packet: UInt64, frame: Int
+    ) {
         var trace = trace
         let answers = trace.rows.indices.filter { index in
             let row = trace.rows[index]
@@ -51,10 +53,12 @@ import Tracing
         // Another challenge gives another cryptogram.
         Change(3, 0, false, "command"), Change(3, 7, false, "command"),
         Change(3, -1, false, "missing"),
-        Change(4, 0, true, "missing"), Change(4, 16, true, "missing"), Change(4, 31, true, "missing"), Change(4, 39, true, "missing"),
+        Change(4, 0, true, "missing"), Change(4, 16, true, "missing"), Change(4, 31, true, "missing"),
+        Change(4, 39, true, "missing"),
         Change(5, 2, true, "missing"), Change(5, 6, true, "missing"),
         Change(6, 3, true, "missing"), Change(7, 5, true, "missing"),
-        Change(8, -3, true, "missing"), Change(9, 4, true, "missing"), Change(12, 100, true, "missing"), Change(17, 10, true, "missing"),
+        Change(8, -3, true, "missing"), Change(9, 4, true, "missing"), Change(12, 100, true, "missing"),
+        Change(17, 10, true, "missing"),
         Change(19, 4, true, "missing"), Change(20, 40, true, "result"), Change(20, -3, true, "result"),
     ]
 
@@ -74,6 +78,7 @@ import Tracing
             #expect(change.kind == "missing")
             #expect(count > 0)
             #expect(divergence.thrown != nil || change.answer > 5)
+            // The run ends where the change was seen: right behind it, or with the file that it stands in.
             #expect(divergence.packet == packet + 1 || divergence.thrown != nil)
         case .result:
             #expect(change.kind == "result")
@@ -81,7 +86,9 @@ import Tracing
             #expect(divergence.field?.recorded != divergence.field?.now)
         default: Issue.record("\(divergence.kind)")
         }
-        #expect(divergence.causes.contains { $0.contains("exchange \(packet),") && $0.contains("\(frame)") } == change.isChecked, "\(divergence.causes)")
+        #expect(
+            divergence.causes.contains { $0.contains("exchange \(packet),") && $0.contains("\(frame)") } == change.isChecked,
+            "\(divergence.causes)")
     }
 
     @Test func aChangeThatTheLibraryDoesNotLookAtIsTheSame() async throws {
@@ -113,7 +120,9 @@ import Tracing
 
     private static let select = CommandAPDU(cla: 0, ins: 0xA4, p1: 0, p2: 0, data: Data([0x3F, 0x00]))
     private static func read(_ length: UInt8) -> CommandAPDU { CommandAPDU(cla: 0, ins: 0xB0, p1: 0x81, p2: 0, le: length) }
-    private static func verify(_ pin: String) -> CommandAPDU { CommandAPDU(cla: 0, ins: 0x20, p1: 0, p2: 1, data: Data(pin.utf8)) }
+    private static func verify(_ pin: String) -> CommandAPDU {
+        CommandAPDU(cla: 0, ins: 0x20, p1: 0, p2: 1, data: Data(pin.utf8))
+    }
 
     @Test func anotherCommandNamesTheFieldAndBothValues() async throws {
         let replay = try await recorded { card in
@@ -129,7 +138,11 @@ import Tracing
         #expect(found.packet == 4)
         #expect(found.sameBefore == 1)
         #expect(found.exchanges == 3)
-        #expect(found.field == Divergence.Field(path: "iso7816.command.le", place: "byte 5 of 5", recorded: "10", now: "20"))
+        #expect(
+            found.field
+                == Divergence.Field(
+                    path: "iso7816.command.le", place: "byte 5 of 5", recorded: "10", now: "20", recordedMeaning: "16 bytes",
+                    nowMeaning: "32 bytes"))
         #expect(found.before?.number == 3)
         #expect(found.before?.what == "SELECT MF")
         #expect(found.after?.number == 5)
@@ -198,11 +211,19 @@ import Tracing
         #expect(found.field?.now == "threw Odd")
     }
 
-    @Test func aRecordingThatEndsBeforeTheAnswerSaysSo() async throws {
+    @Test func aRecordingThatEndsBeforeTheAnswerIsBlockedAndNotDifferent() async throws {
         let session = try await Session.script("00A40000023F00\n00B0810010")
         var trace = session.trace
         let last = try #require(trace.rows.lastIndex { $0.direction == .received })
         trace.rows.removeSubrange(last...)
+        #expect(await Replay(of: trace, secrets: session.secrets).run().blocked?.reason == .endsEarly)
+    }
+
+    @Test func anAnswerThatIsMissingInTheMiddleIsSaidToBe() async throws {
+        let session = try await Session.script("00A40000023F00\n00B0810010")
+        var trace = session.trace
+        let last = try #require(trace.rows.lastIndex { $0.direction == .received })
+        trace.rows.remove(at: last)
         let report = await Replay(of: trace, secrets: session.secrets).run()
         #expect(report.divergence?.kind == .unanswered)
         #expect(report.divergence?.packet == 4)

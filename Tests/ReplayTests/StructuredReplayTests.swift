@@ -28,7 +28,9 @@ import Tracing
     private static func felica(_ transport: any NFCTagTransport) async throws -> [String] {
         let card = try #require(transport as? any FeliCaTagTransporting)
         var said = ["\(Array(card.systemCode))"]
-        said.append("\(try await card.readWithoutEncryption(serviceCode: Data([0x0B, 0x00]), blockList: [Data([0x80, 0x00]), Data([0x80, 0x01])]))")
+        said.append(
+            "\(try await card.readWithoutEncryption(serviceCode: Data([0x0B, 0x00]), blockList: [Data([0x80, 0x00]), Data([0x80, 0x01])]))"
+        )
         said.append("\(try await card.requestService(nodeCodeList: [Data([0xFF, 0xFF])]))")
         try await card.writeWithoutEncryption(
             serviceCode: Data([0x09, 0x00]), blockList: [Data([0x80, 0x87])], blockData: [Data(repeating: 0x77, count: 16)])
@@ -65,7 +67,8 @@ import Tracing
         #expect(found?.kind == .command)
         #expect(
             found?.field
-                == Divergence.Field(path: "readWithoutEncryption.blockList", place: "", recorded: #"["8000"]"#, now: #"["8005"]"#))
+                == Divergence.Field(path: "readWithoutEncryption.blockList", place: "", recorded: #"["8000"]"#, now: #"["8005"]"#)
+        )
     }
 
     @Test func aSealedArgumentIsComparedAndNeverPrinted() async throws {
@@ -73,14 +76,17 @@ import Tracing
             { transport in
                 let card = try #require(transport as? any FeliCaTagTransporting)
                 try await card.writeWithoutEncryption(
-                    serviceCode: Data([0x09, 0x00]), blockList: [Data([0x80, 0x87])], blockData: [Data(repeating: octet, count: 16)])
+                    serviceCode: Data([0x09, 0x00]), blockList: [Data([0x80, 0x87])],
+                    blockData: [Data(repeating: octet, count: 16)])
                 return []
             }
         }
         let (replay, _) = try await replay(ScriptedFeliCaTransport([.success([])]), write(0x5A))
         #expect(try await replay.run(write(0x5A)).isEmpty)
         let found = await #expect(throws: Divergence.self) { try await replay.run(write(0x5B)) }
-        #expect(found?.field == Divergence.Field(path: "writeWithoutEncryption.blockData", place: "", recorded: "<sealed>", now: "<sealed>"))
+        #expect(
+            found?.field
+                == Divergence.Field(path: "writeWithoutEncryption.blockData", place: "", recorded: "<sealed>", now: "<sealed>"))
         let text = String(reflecting: found)
         #expect(!text.contains("5A5A") && !text.contains("5B5B"))
     }
@@ -101,7 +107,8 @@ import Tracing
     }
 
     private static let vicinityAnswers: [Result<[UInt8], TransportError>] = [
-        .success(hex("E004010203040506")), .success([7, 8, 9, 10]), .success([]), .success([5, 6]), .success([0, 1, 0]), .success([0x00]),
+        .success(hex("E004010203040506")), .success([7, 8, 9, 10]), .success([]), .success([5, 6]), .success([0, 1, 0]),
+        .success([0x00]),
     ]
 
     @Test func aVicinitySessionReplaysTheSameWithItsErrors() async throws {
@@ -121,7 +128,9 @@ import Tracing
     // MARK: - Plain transports
 
     @Test func aTransportOfFramesReplaysAndIsNothingMore() async throws {
-        let (replay, _) = try await replay(ScriptedTransport([.success(hex("04112233"))])) { ["\(Array(try await $0.send(Data([0x30, 0x00]))))"] }
+        let (replay, _) = try await replay(ScriptedTransport([.success(hex("04112233"))])) {
+            ["\(Array(try await $0.send(Data([0x30, 0x00]))))"]
+        }
         try await replay.run { transport in
             #expect(!(transport is any ISO7816TagTransporting) && !(transport is any FeliCaTagTransporting))
             let answer = try await transport.send(Data([0x30, 0x00]))
@@ -146,7 +155,8 @@ import Tracing
         let huge = [Int64.max, Int64.min, -1, 0]
         for number in huge {
             let interfaces = [
-                TraceInterface(InterfaceKind(name: "apdu:\(number)")), TraceInterface(InterfaceKind(name: "reader:\(number)")), TraceInterface(.meta),
+                TraceInterface(InterfaceKind(name: "apdu:\(number)")), TraceInterface(InterfaceKind(name: "reader:\(number)")),
+                TraceInterface(.meta),
             ]
             let texts = [
                 #"{"td":"transport","id":\#(number),"kind":"iso15693"}"#,
@@ -156,10 +166,16 @@ import Tracing
                 #"{"td":"return","call":\#(number),"ok":false,"domain":"PCSC","case":"x"}"#,
             ]
             var rows = texts.map {
-                TraceRow(time: 0, interface: 2, direction: nil, packetID: UInt64(bitPattern: number), dissector: "json", body: Array($0.utf8))
+                TraceRow(
+                    time: 0, interface: 2, direction: nil, packetID: UInt64(bitPattern: number), dissector: "json",
+                    body: Array($0.utf8))
             }
-            rows += [0, 1].map { TraceRow(time: .max, interface: $0, direction: .sent, packetID: .max, dissector: "iso7816", body: hex("00A4000C")) }
-            let replay = Replay(of: Trace(header: TraceHeader(session: nil), interfaces: interfaces, rows: rows, secrets: []), secrets: SecretStore())
+            rows += [0, 1].map {
+                TraceRow(time: .max, interface: $0, direction: .sent, packetID: .max, dissector: "iso7816", body: hex("00A4000C"))
+            }
+            let replay = Replay(
+                of: Trace(header: TraceHeader(session: nil), interfaces: interfaces, rows: rows, secrets: []),
+                secrets: SecretStore())
             #expect(!(await replay.run().isSame))
         }
     }

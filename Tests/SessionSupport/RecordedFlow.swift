@@ -37,7 +37,8 @@ package struct Session {
         secrets = try SecretStore.load(forTrace: folder("a.pcapng")).store
     }
 
-    package static func passport(_ card: String = "virtual:passport", secrets: SecretsPlacement = .beside) async throws -> Session {
+    package static func passport(_ card: String = "virtual:passport", secrets: SecretsPlacement = .beside) async throws -> Session
+    {
         try await Session(
             "passport",
             ["mrzKey": .string(specimenKey), "dataGroups": .array(["com", "sod", "dg1"]), "performActiveAuth": .bool(false)],

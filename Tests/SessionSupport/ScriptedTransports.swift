@@ -48,7 +48,9 @@ package final class ScriptedISO15693Transport: ScriptedTransport, ISO15693TagTra
 
     package func readBlock(_ block: UInt8) async throws -> Data { Data(try answer([0x20, block])) }
     package func writeBlock(_ block: UInt8, data: Data) async throws { _ = try answer([0x21, block] + data) }
-    package func readBlocks(range: NSRange) async throws -> [Data] { [Data(try answer([0x23, UInt8(range.location), UInt8(range.length)]))] }
+    package func readBlocks(range: NSRange) async throws -> [Data] {
+        [Data(try answer([0x23, UInt8(range.location), UInt8(range.length)]))]
+    }
     package func getSystemInfo() async throws -> ISO15693SystemInfo {
         let octets = try answer([0x2B])
         return ISO15693SystemInfo(uid: Data(octets), dsfid: 1, afi: 2, blockSize: 4, blockCount: 28, icReference: 3)

@@ -5,7 +5,8 @@ import TestSupport
 
 /// The command line tool that was built with these tests.
 enum Binary {
-    static let path = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("tapdeck").path
+    static let path = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("tapdeck")
+        .path
 
     static func run(_ words: String..., in folder: TemporaryFolder) async throws -> ProcessRunner.Outcome {
         try await run(words, in: folder)
@@ -21,6 +22,7 @@ enum Binary {
     /// A recorded virtual passport, `demo.pcapng`, with its secrets beside it.
     static func recordPassport(in folder: TemporaryFolder, _ more: String...) async throws -> ProcessRunner.Outcome {
         try await run(
-            ["record", "-o", "demo.pcapng", "--card", "virtual:passport", "passport", "--mrz-key", "L898902C<369080619406236"] + more, in: folder)
+            ["record", "-o", "demo.pcapng", "--card", "virtual:passport", "passport", "--mrz-key", "L898902C<369080619406236"]
+                + more, in: folder)
     }
 }

@@ -47,7 +47,10 @@ import Testing
         for line in lines { #expect(line.count <= 80, "\(line)") }
         #expect(lines.contains { $0.contains("--help") })
         // Options of issues that are not built are absent.
-        for option in ["--until", "--socket", "--proxy", "--tree", "--filter", "--unrecorded", "--jobs", "--junit", "--grammar", "--rotate", "--lines"] {
+        for option in [
+            "--until", "--socket", "--proxy", "--tree", "--filter", "--unrecorded", "--jobs", "--junit", "--grammar", "--rotate",
+            "--lines",
+        ] {
             #expect(!outcome.outputText.contains(option), "\(option)")
         }
     }
@@ -81,7 +84,7 @@ import Testing
 
     @Test func anInterruptedRecordingClosesItsFilesAndEndsWith130() async throws {
         let folder = try TemporaryFolder()
-        try folder.write("00A40000023F00\n!wait 60000\n00A40000023F00", "script.txt")
+        try folder.write("00A40000023F00\n!wait 3600000\n00A40000023F00", "script.txt")
         let child = try ChildProcess(
             Binary.path, ["record", "-o", "a.pcapng", "--card", "virtual:filesystem", "apdu", "script.txt"],
             environment: Binary.environment(folder), directory: folder.path)

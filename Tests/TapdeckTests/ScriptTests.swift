@@ -67,7 +67,8 @@ struct Script {
         for step in steps {
             let outcome = try await ProcessRunner.run(
                 "/bin/sh", ["-c", step.command],
-                environment: ["PATH": path, "PCSCLITE_CSOCK_NAME": "\(folder)/no-such-socket", "TRACES": Self.traces], directory: folder
+                environment: ["PATH": path, "PCSCLITE_CSOCK_NAME": "\(folder)/no-such-socket", "TRACES": Self.traces],
+                directory: folder
             )
             let place = "\(name):\(step.line): \(step.command)"
             #expect(outcome.end == .status(step.status), "\(place): \(outcome.errorText)")
@@ -107,13 +108,19 @@ struct Script {
         ("[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}", "UUID"),
         ("\\d{4}-\\d\\d-\\d\\d[- ]\\d\\d:?\\d\\d(:?\\d\\d)?( UTC)?", "DATE"),
         // The columns of show: seconds, then milliseconds where there are any.
-        ("^( *\\d+) +(\\d+\\.\\d{6})( +\\d+\\.\\d\\d)(?= )", "$1 T.TTTTTT  M.MM"),
-        ("^( *\\d+) +(\\d+\\.\\d{6})(?= )", "$1 T.TTTTTT"),
+        ("^( *\\d+(?: +\\d+(?:-\\d+)?)?) +\\d+\\.\\d{6} +\\d+\\.\\d\\d(?= )", "$1 T.TTTTTT  M.MM"),
+        ("^( *\\d+(?: +\\d+(?:-\\d+)?)?) +\\d+\\.\\d{6}(?= )", "$1 T.TTTTTT"),
         ("\"time\":\"\\d+\\.\\d{9}\"", "\"time\":\"T\""),
         (" +\\d+(\\.\\d+)? (ms|s)\\b", " TIME"),
         ("\\d+(\\.\\d+)? (kB|MB)\\b", "SIZE"),
         ("\\b[\\d,]+ bytes\\)", "SIZE)"),
         ("\"seconds\":[-0-9.e]+", "\"seconds\":S"),
+        ("at byte [\\d,]+", "at byte N"),
+        ("\\btapdeck 1.0, Linux \\w+", "tapdeck 1.0, Linux MACHINE"),
+        // Counters and cryptograms come from drawn numbers.
+        ("\\bSSC [0-9A-F]{16}", "SSC"),
+        ("\\b[0-9A-F]{16}\\.\\.\\.", "HEX..."),
+        ("\\S*/no-such-socket", "no-such-socket"),
     ]
 
     /// Where this build's programs are.

@@ -59,4 +59,17 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
         return word ^ word >> 31
     }
+
+    public mutating func octets(_ count: Int) -> [UInt8] {
+        var octets: [UInt8] = []
+        octets.reserveCapacity(count)
+        while octets.count < count {
+            var word = next()
+            for _ in 0..<min(8, count - octets.count) {
+                octets.append(UInt8(truncatingIfNeeded: word))
+                word >>= 8
+            }
+        }
+        return octets
+    }
 }

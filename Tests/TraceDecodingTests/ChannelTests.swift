@@ -13,6 +13,7 @@ import TraceFile
     private static let seed = SecretRecord(kind: .key, name: "bac.seed", octets: hex("239AB9CB282DAF66231DC5A4DF6BFBAE"))
     private static let authentication =
         "008200002872C29C2371CC9BDB65B779B8E8D37B29ECC154AA56A8799FAE2F498F76ED92F25F1448EEA8AD90A728"
+    private static let application = ("00A4040C07A0000002471001", "9000")
     private static let challenge = ("0084000008", "4608F919887022129000")
     private static let agreement =
         (authentication, "46B9342A41396CD7386BF5803104D7CEDC122B9132139BAF2EEDC94EE178534F2F2D235D074D74499000")
@@ -25,15 +26,23 @@ import TraceFile
         "871901FB9235F4E4037F2327DCC8964F1F9B8C30F42C8E2FFF224A990290008E08C8B2787EAEA07D749000"
     )
 
-    private func decode(_ exchanges: [(String, String)], secrets: [SecretRecord]) -> (rows: [DecodedRow], checked: Int, held: Int) {
+    private func decode(_ exchanges: [(String, String)], secrets: [SecretRecord]) -> (rows: [DecodedRow], checked: Int, held: Int)
+    {
         var decoder = TraceDecoder(interfaces: [TraceInterface(.apdu(0))], secrets: SecretStore(secrets))
         var rows: [DecodedRow] = []
+        // The application that the files' names belong to is selected first.
+        for (direction, octets) in [(RowDirection.sent, Self.application.0), (.received, Self.application.1)] {
+            let row = TraceRow(
+                time: 0, interface: 0, direction: direction, packetID: 100, dissector: "iso7816", body: hex(octets))
+            _ = decoder.push(row)
+        }
         for (index, exchange) in exchanges.enumerated() {
             for (direction, octets) in [(RowDirection.sent, exchange.0), (.received, exchange.1)] {
                 rows.append(
                     decoder.push(
                         TraceRow(
-                            frame: rows.count + 1, time: 0, interface: 0, direction: direction, packetID: UInt64(index + 1), dissector: "iso7816",
+                            frame: rows.count + 1, time: 0, interface: 0, direction: direction, packetID: UInt64(index + 1),
+                            dissector: "iso7816",
                             body: hex(octets))))
             }
         }
@@ -46,7 +55,8 @@ import TraceFile
         let (rows, checked, held) = decode(Self.session, secrets: [Self.seed])
         #expect(
             rows.map(\.summary) == [
-                "GET CHALLENGE", "8 bytes", "EXTERNAL AUTHENTICATE, BAC", "keys agreed", "SELECT EF.COM", "9000", "READ BINARY 4 at 0",
+                "GET CHALLENGE", "8 bytes", "EXTERNAL AUTHENTICATE, BAC", "keys agreed", "SELECT EF.COM", "9000",
+                "READ BINARY 4 at 0",
                 "60145F01", "READ BINARY 18 at 4", "EF.COM whole",
             ])
         // Two of BAC, and one for each protected command and answer.
@@ -63,7 +73,8 @@ import TraceFile
     @Test func withTheSessionKeysAloneTheChannelIsOpenedToo() {
         // KSEnc, KSMAC and SSC of appendix D.3, as a recorder keeps them: by the exchange after which they hold.
         let keys = [
-            ("secureMessaging.enc", "979EC13B1CBFE9DCD01AB0FED307EAE5"), ("secureMessaging.mac", "F1CB1F1FB5ADF208806B89DC579DC1F8"),
+            ("secureMessaging.enc", "979EC13B1CBFE9DCD01AB0FED307EAE5"),
+            ("secureMessaging.mac", "F1CB1F1FB5ADF208806B89DC579DC1F8"),
             ("secureMessaging.ssc", "887022120C06C226"),
         ].map { SecretRecord(kind: .key, packetID: 2, name: $0.0, octets: hex($0.1)) }
         let (rows, checked, held) = decode(Self.session, secrets: keys)
@@ -145,18 +156,23 @@ import TraceFile
     }
 
     @Test func aResetOfTheCardEndsTheChannel() {
-        var decoder = TraceDecoder(interfaces: [TraceInterface(.apdu(0)), TraceInterface(.reader(0))], secrets: SecretStore([Self.seed]))
+        var decoder = TraceDecoder(
+            interfaces: [TraceInterface(.apdu(0)), TraceInterface(.reader(0))], secrets: SecretStore([Self.seed]))
         func push(_ exchanges: [(String, String)], from first: UInt64) -> [DecodedRow] {
             exchanges.enumerated().flatMap { index, exchange in
                 [(RowDirection.sent, exchange.0), (.received, exchange.1)].map { direction, octets in
                     decoder.push(
-                        TraceRow(time: 0, interface: 0, direction: direction, packetID: first + UInt64(index), dissector: "iso7816", body: hex(octets)))
+                        TraceRow(
+                            time: 0, interface: 0, direction: direction, packetID: first + UInt64(index), dissector: "iso7816",
+                            body: hex(octets)))
                 }
             }
         }
         #expect(push([Self.challenge, Self.agreement, Self.select], from: 1)[4].opening == .opened)
         _ = decoder.push(
-            TraceRow(time: 0, interface: 1, direction: nil, packetID: 4, dissector: "json", body: MetaRow.reader(MetaRow.Reader(name: "reset")).body))
+            TraceRow(
+                time: 0, interface: 1, direction: nil, packetID: 4, dissector: "json",
+                body: MetaRow.reader(MetaRow.Reader(name: "reset")).body))
         #expect(push([Self.readHeader], from: 5)[0].opening == .sealed)
     }
 }

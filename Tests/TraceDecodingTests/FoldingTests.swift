@@ -7,7 +7,8 @@ import TraceDecoding
 import TraceFile
 
 /// A trace made of plain exchanges, and its summary.
-private func summary(_ exchanges: [(command: String, answer: String?)], folds: Bool = true, step: UInt64 = 1_000_000) -> [String] {
+private func summary(_ exchanges: [(command: String, answer: String?)], folds: Bool = true, step: UInt64 = 1_000_000) -> [String]
+{
     var decoder = TraceDecoder(interfaces: [TraceInterface(.apdu(0))])
     var summary = TraceSummary(folds: folds)
     var lines: [SummaryLine] = []
@@ -16,7 +17,8 @@ private func summary(_ exchanges: [(command: String, answer: String?)], folds: B
         let rows = [(RowDirection.sent, exchange.command)] + (exchange.answer.map { [(RowDirection.received, $0)] } ?? [])
         for (direction, octets) in rows {
             let row = TraceRow(
-                frame: lines.count + 1, time: time, interface: 0, direction: direction, packetID: UInt64(index + 1), dissector: "iso7816",
+                frame: lines.count + 1, time: time, interface: 0, direction: direction, packetID: UInt64(index + 1),
+                dissector: "iso7816",
                 body: hex(octets))
             lines += summary.push(decoder.push(row))
             time &+= step
@@ -34,7 +36,8 @@ private func read(_ length: UInt8, at offset: Int, _ answer: Int? = nil) -> (Str
 /// Runs of reads on one line.
 @Suite struct FoldingTests {
     @Test func readsOfOneLengthThatFollowEachOtherAreOneLine() {
-        #expect(summary([read(16, at: 0), read(16, at: 16), read(16, at: 32)]) == ["1-3 READ BINARY 48 at 0, 3 times | 16 bytes"])
+        #expect(
+            summary([read(16, at: 0), read(16, at: 16), read(16, at: 32)]) == ["1-3 READ BINARY 48 at 0, 3 times | 16 bytes"])
     }
 
     @Test func aRunEndsWithAShorterRead() {

@@ -12,10 +12,13 @@ import TraceFile
 @Suite struct WordsTests {
     // Meanings of ISO/IEC 7816-4 5.6, in our words.
     static let statusWords: [(UInt16, String)] = [
-        (0x9000, "9000"), (0x6A82, "6A82 not found"), (0x6982, "6982 access denied"), (0x6983, "6983 blocked"), (0x6700, "6700 wrong length"),
+        (0x9000, "9000"), (0x6A82, "6A82 not found"), (0x6982, "6982 access denied"), (0x6983, "6983 blocked"),
+        (0x6700, "6700 wrong length"),
         (0x63C2, "63C2 2 tries left"), (0x6300, "6300 not verified"), (0x6C12, "6C12 Le is 18"), (0x6C00, "6C00 Le is 256"),
-        (0x6110, "6110 16 more bytes"), (0x6100, "6100 256 more bytes"), (0x6282, "6282 end of file"), (0x6987, "6987 SM object missing"),
-        (0x6988, "6988 SM object wrong"), (0x6D00, "6D00 no such command"), (0x91AE, "91AE not authentic"), (0x62F1, "62F1 warning"),
+        (0x6110, "6110 16 more bytes"), (0x6100, "6100 256 more bytes"), (0x6282, "6282 end of file"),
+        (0x6987, "6987 SM object missing"),
+        (0x6988, "6988 SM object wrong"), (0x6D00, "6D00 no such command"), (0x91AE, "91AE not authentic"),
+        (0x62F1, "62F1 warning"),
         (0x6F12, "6F12"), (0x1234, "1234"),
     ]
 
@@ -25,13 +28,17 @@ import TraceFile
 
     static let names: [(String, String)] = [
         ("00A4000C", "SELECT MF"), ("00A4000C023F00", "SELECT MF"), ("00A4020C02011C", "SELECT EF.CardAccess"),
-        ("00A4020C02011E", "SELECT EF.COM"), ("00A4020C020101", "SELECT DG1"), ("00A4020C020110", "SELECT DG16"),
+        // What is called DG1 in the eMRTD application is any file in another.
+        ("00A4020C02011E", "SELECT file 011E"), ("00A4020C020101", "SELECT file 0101"), ("00A4020C022F00", "SELECT EF.DIR"),
         ("00A4020C021234", "SELECT file 1234"), ("00A4040C07A0000002471001", "SELECT eMRTD application"),
-        ("00A4040007A000000003101000", "SELECT A0000000031010"), ("0084000008", "GET CHALLENGE"), ("00B0000004", "READ BINARY 4 at 0"),
-        ("00B0000000", "READ BINARY 256 at 0"), ("00B00000000000", "READ BINARY 65,536 at 0"), ("00B0810010", "READ BINARY 16 at 0 of SFI 01"),
-        ("00B1000004540280000000", "READ BINARY at 32768"), ("0CB000040D9701128E082EA28A70F3C7B53500", "READ BINARY at 4"),
+        ("00A4040007A000000003101000", "SELECT A0000000031010"), ("0084000008", "GET CHALLENGE"),
+        ("00B0000004", "READ BINARY 4 at 0"),
+        ("00B0000000", "READ BINARY 256 at 0"), ("00B00000000000", "READ BINARY 65,536 at 0"),
+        ("00B0810010", "READ BINARY 16 at 0 of SFI 01"),
+        ("00B10000045402800000", "READ BINARY at 32768"), ("0CB000040D9701128E082EA28A70F3C7B53500", "READ BINARY at 4"),
         ("0020000104FFFFFFFF", "VERIFY 01"), ("00200081", "VERIFY, tries of 81"), ("00C0000010", "GET RESPONSE 16"),
-        ("00B2010400", "READ RECORD 1"), ("FF820000060102030405FF", "reader: LOAD KEYS"), ("90BD000007010000003000 0000", "command 90BD"),
+        ("00B2010400", "READ RECORD 1"), ("FF820000060102030405FF", "reader: LOAD KEYS"),
+        ("90BD000007010000003000 0000", "command 90BD"),
         ("80CA9F7F00", "GET DATA 9F7F"), ("00", "1 bytes that are no command"), ("", "0 bytes that are no command"),
     ]
 
@@ -48,7 +55,9 @@ import TraceFile
         ("00D6000000000201020000", 10, "iso7816.command.le", 9..<11), ("00A4", 1, "iso7816.command", 0..<2),
     ]
 
-    @Test(arguments: fields) func anOctetOfACommandBelongsToAField(_ octets: String, _ place: Int, _ path: String, _ range: Range<Int>) {
+    @Test(arguments: fields) func anOctetOfACommandBelongsToAField(
+        _ octets: String, _ place: Int, _ path: String, _ range: Range<Int>
+    ) {
         let found = APDUFields.field(at: place, of: hex(octets))
         #expect(found.path == path)
         #expect(found.range == range)
@@ -74,7 +83,9 @@ import TraceFile
 
     @Test func aSealedPlaceOutsideTheRowIsPassedOver() {
         func places(_ comment: String) -> SealedPlaces {
-            let row = TraceRow(time: 0, interface: 0, direction: .sent, packetID: 1, dissector: "iso7816", body: hex("0020000104000000 00"), comments: [comment])
+            let row = TraceRow(
+                time: 0, interface: 0, direction: .sent, packetID: 1, dissector: "iso7816", body: hex("0020000104000000 00"),
+                comments: [comment])
             let secrets = SecretStore([SecretRecord(kind: .sealed, packetID: 1, offset: 5, octets: hex("31323334"))])
             return SealedPlaces(row: row, secrets: secrets)
         }
@@ -83,7 +94,8 @@ import TraceFile
         #expect(places("tapdeck sealed 5+4").unknown.isEmpty)
         #expect(places("tapdeck sealed 6+2").unknown == [6..<8])
         for comment in [
-            "tapdeck sealed 5+5", "tapdeck sealed 9+1", "tapdeck sealed -1+2", "tapdeck sealed 0+0", "tapdeck sealed 9223372036854775807+1",
+            "tapdeck sealed 5+5", "tapdeck sealed 9+1", "tapdeck sealed -1+2", "tapdeck sealed 0+0",
+            "tapdeck sealed 9223372036854775807+1",
             "tapdeck sealed 1+9223372036854775807", "tapdeck sealed ", "tapdeck sealed +", "another comment",
         ] { #expect(places(comment).places.isEmpty, "\(comment)") }
     }

@@ -31,7 +31,10 @@ import Tracing
 
     @Test func itConformsToTheSubProtocolsOfWhatItWrapsAndToNoOther() throws {
         func kinds(_ transport: any NFCTagTransport) -> [Bool] {
-            [transport is any ISO7816TagTransporting, transport is any FeliCaTagTransporting, transport is any ISO15693TagTransporting]
+            [
+                transport is any ISO7816TagTransporting, transport is any FeliCaTagTransporting,
+                transport is any ISO15693TagTransporting,
+            ]
         }
         for transport in [
             ScriptedTransport([]), ScriptedISO7816Transport([]), ScriptedFeliCaTransport([]), ScriptedISO15693Transport([]),
@@ -73,7 +76,8 @@ import Tracing
 
     @Test func whatPassesIsWhatWouldPassWithoutIt() async throws {
         let script: [Result<[UInt8], TransportError>] = [
-            .success(hex("6F00")), .success(hex("0102039000")), .failure(TransportError(.tagReset, code: 0x8010_0068, detail: "who")),
+            .success(hex("6F00")), .success(hex("0102039000")),
+            .failure(TransportError(.tagReset, code: 0x8010_0068, detail: "who")),
             .success(hex("9000")),
         ]
         func run(_ transport: any NFCTagTransport) async throws -> [String] {
@@ -96,7 +100,9 @@ import Tracing
         final class Throwing: NFCTagTransport {
             let identifier = Data()
             func send(_ data: Data) async throws -> Data { throw Odd() }
-            func sendAPDU(_ apdu: CommandAPDU) async throws -> ResponseAPDU { throw TransportError(.sharingViolation, code: 0x8010_000B) }
+            func sendAPDU(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
+                throw TransportError(.sharingViolation, code: 0x8010_000B)
+            }
         }
         let transport = recording.wrap(Throwing())
         await #expect(throws: Odd()) { try await transport.send(Data([0x30, 0x04])) }
@@ -159,7 +165,8 @@ import Tracing
         let blocks = try await card.readWithoutEncryption(serviceCode: Data([0x0B, 0x00]), blockList: [Data([0x80, 0x00])])
         #expect(blocks == [Data(repeating: 0x5A, count: 16)])
         let key = Data((0..<16).map { UInt8($0) })
-        try await card.writeWithoutEncryption(serviceCode: Data([0x09, 0x00]), blockList: [Data([0x80, 0x87])], blockData: [key])
+        try await card.writeWithoutEncryption(
+            serviceCode: Data([0x09, 0x00]), blockList: [Data([0x80, 0x87])], blockData: [key])
         let (trace, secrets) = try closed()
         #expect(trace.calls[0].args == ["serviceCode": "0B00", "blockList": ["8000"]])
         #expect(trace.calls[1].args["blockData"] == .sealed("call:2:blockData"))
@@ -169,7 +176,9 @@ import Tracing
     }
 
     @Test func aVicinityCallIsARowAndItsPasswordIsSealed() async throws {
-        let inner = ScriptedISO15693Transport([.success(hex("01020304")), .success([]), .failure(TransportError(.timeout, code: 0x8010_002F))])
+        let inner = ScriptedISO15693Transport([
+            .success(hex("01020304")), .success([]), .failure(TransportError(.timeout, code: 0x8010_002F)),
+        ])
         let card = try #require(recording.wrap(inner) as? any ISO15693TagTransporting)
         _ = try await card.readBlock(7)
         _ = try await card.customCommand(code: 0xB3, parameters: Data([0x01, 0xDE, 0xAD, 0xBE, 0xEF]))
@@ -190,7 +199,9 @@ import Tracing
         _ = try await reader.control(code: 3500, data: Data(hex("FF00000007D4421BDEADBEEF")))
         _ = try await reader.control(code: 3400, data: Data(hex("E000001800")))
         let (trace, secrets) = try closed()
-        let events = trace.meta.compactMap { if case .reader(let event) = $0.meta, event.name == "control" { event } else { nil } }
+        let events = trace.meta.compactMap {
+            if case .reader(let event) = $0.meta, event.name == "control" { event } else { nil }
+        }
         #expect(events[0].input == .sealed("exchange:2:in"))
         #expect(events[0].output == .plain(hex("9000")))
         #expect(events[1].input == .sealed("exchange:3:in"))
@@ -249,7 +260,8 @@ import Tracing
     // MARK: - The files
 
     @Test func everyRowAndItsSecretsAreOnDiskWhenTheCallReturns() async throws {
-        let transport = recording.wrap(ScriptedISO7816Transport([.success(hex("9000")), .success(hex("9000")), .success(hex("9000"))]))
+        let transport = recording.wrap(
+            ScriptedISO7816Transport([.success(hex("9000")), .success(hex("9000")), .success(hex("9000"))]))
         for (count, pin) in ["31313131", "32323232", "33333333"].enumerated() {
             _ = try await transport.sendAPDU(CommandAPDU(cla: 0, ins: 0x20, p1: 0, p2: 1, data: Data(hex(pin))))
             // Read while the recording is open, as a killed recorder would leave them.

@@ -20,7 +20,8 @@ import Tracing
         /// The spelling in which `secret` stands in the file; nil when it does not.
         func finds(_ secret: [UInt8]) -> String? {
             var spellings: [(String, [UInt8])] = [
-                ("raw", secret), ("upper hex", Array(Hex.encode(secret).utf8)), ("lower hex", Array(Hex.encode(secret).lowercased().utf8)),
+                ("raw", secret), ("upper hex", Array(Hex.encode(secret).utf8)),
+                ("lower hex", Array(Hex.encode(secret).lowercased().utf8)),
                 ("reversed", secret.reversed()),
             ]
             for shift in 0..<3 {
@@ -36,7 +37,7 @@ import Tracing
     @Test func theSearchFindsWhatIsThere() {
         let secret = Array("L898902C<".utf8)
         #expect(Haystack([1] + secret + [2]).finds(secret) == "raw")
-        #expect(Haystack(Array("x4C3839383930324" .utf8) + Array("33C".utf8)).finds(secret) == "upper hex")
+        #expect(Haystack(Array("x4C3839383930324".utf8) + Array("33C".utf8)).finds(secret) == "upper hex")
         for before in ["", "a", "bc"] {
             let text = Data(Array(before.utf8) + secret + Array("tail".utf8)).base64EncodedString()
             #expect(Haystack(Array(text.utf8)).finds(secret) != nil)
@@ -48,7 +49,8 @@ import Tracing
         let session = try await Session.passport()
         let file = Haystack(try session.folder.octets("a.pcapng"))
         let words = [
-            specimenKey, "L898902C<3", "L898902C", "6908061", "690806", "9406236", "940623", "ERIKSSON", "ANNA<MARIA", "ANNA", "MARIA",
+            specimenKey, "L898902C<3", "L898902C", "6908061", "690806", "9406236", "940623", "ERIKSSON", "ANNA<MARIA", "ANNA",
+            "MARIA",
             "ZE184226B", "P<UTOERIKSSON",
         ]
         for word in words { #expect(file.finds(Array(word.utf8)) == nil, "\(word)") }

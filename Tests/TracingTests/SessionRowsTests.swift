@@ -85,7 +85,9 @@ import Tracing
         let rows = session.trace.meta.filter { if case .progress = $0.meta { true } else { false } }
         #expect(!rows.isEmpty)
         #expect(rows.allSatisfy { $0.row.packetID == 2 })
-        #expect(String(decoding: rows[0].row.body, as: UTF8.self) == #"{"td":"progress","call":1,"text":{"sealed":"call:1:progress:0"}}"#)
+        #expect(
+            String(decoding: rows[0].row.body, as: UTF8.self)
+                == #"{"td":"progress","call":1,"text":{"sealed":"call:1:progress:0"}}"#)
         #expect(session.secrets.value(named: "call:1:progress:0") != nil)
     }
 
@@ -135,7 +137,10 @@ import Tracing
             case .secrets(let records): known += records
             case .row(let row) where !row.comments.isEmpty:
                 checked += 1
-                #expect(known.contains { $0.packetID == row.packetID.map { UInt32($0) } && $0.offset == 5 && $0.octets == hex("31323334") })
+                #expect(
+                    known.contains {
+                        $0.packetID == row.packetID.map { UInt32($0) } && $0.offset == 5 && $0.octets == hex("31323334")
+                    })
             default: break
             }
         }

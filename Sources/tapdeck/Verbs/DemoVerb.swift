@@ -137,7 +137,7 @@ private final class DemoSteps: Sendable {
                 return
             }
             state.carried = 0
-            let text = progress.state == .failed ? "FAILED \(progress.text)" : progress.text
+            let text = progress.text
             let exchanges = "\(count) exchange\(count == 1 ? "" : "s")"
             state.lines.append("\(pad(progress.stage.rawValue, 7)) \(pad(progress.subject, 8)) \(pad(text, 41)) \(padLeft(exchanges, 13))")
         }

@@ -142,7 +142,7 @@ private struct Scan {
             case .returned:
                 if case .return(let row)? = decoded.meta { ending = row }
             case .error:
-                if case .error(let row)? = decoded.meta { failure = (row.after ?? decoded.row.packetID ?? 0, decoded.summary) }
+                if case .error(let row)? = decoded.meta { failure = (row.after ?? decoded.row.packetID ?? 0, String(decoded.summary.prefix { $0 != ";" })) }
             case .transport:
                 if case .transport(let row)? = decoded.meta, row.identifier?.isEmpty == false { identifiers += 1 }
             default: break

@@ -102,7 +102,10 @@ struct RecordSession: Sendable {
 
     func run(over transport: any NFCTagTransport, replacing: Bool, _ arguments: Arguments) async throws -> ExitStatus {
         let recording: Recording
-        do { recording = try Recording(to: path, secrets: placement, replacing: replacing) } catch { throw TraceAccess.failure(error) }
+        do { recording = try Recording(to: path, secrets: placement, replacing: replacing) } catch {
+            if error.code == .notFound { throw Failure(.outside, "\(path) cannot be made: there is no such folder") }
+            throw TraceAccess.failure(error)
+        }
         let start = ContinuousClock.now
         let stages = StageLines(terminal: terminal)
         var failure: FlowFailure?
@@ -183,7 +186,8 @@ final class StageLines: Sendable {
 
     /// `read     EF.COM         22 bytes                                        0.1 s`.
     static func line(_ progress: PassportProgress, _ took: String) -> String {
-        var text = progress.state == .failed ? "FAILED \(progress.text)" : progress.text
+        // What failed is told at the end in full; here its first words have to do.
+        var text = progress.text.count > 47 ? String(progress.text.prefix { $0 != ":" }.prefix(47)) : progress.text
         if progress.state == .running, let done = progress.bytesDone, let total = progress.bytesTotal, total > 0 {
             text = "\(grouped(done)) of \(grouped(total)) bytes   \(done * 100 / total) %"
         }

@@ -94,9 +94,9 @@ enum ReplayText {
             lines.append(row(subject, said: divergence.frame.map { "frame \($0)" } ?? ""))
         }
         if let field = divergence.field {
-            lines.append("         \(pad(field.path, 30)) \(field.place)")
-            lines.append("       - \(pad(field.recorded, 46)) recorded")
-            lines.append("       + \(pad(field.now, 46)) now")
+            lines.append("         \(pad(field.path, 30))\(field.place.isEmpty ? "" : " \(field.place)")")
+            lines.append("       - \(value(field.recorded, field.recordedMeaning)) recorded")
+            lines.append("       + \(value(field.now, field.nowMeaning)) now")
         }
         lines += divergence.notes.filter { $0.hasPrefix("the ") && $0.hasSuffix("are the same") }.map { "         \($0)" }
         if case .command = divergence.kind, let after = divergence.after { lines.append(row(after, said: "not reached")) }
@@ -148,6 +148,10 @@ enum ReplayText {
             members["notes"] = .array(divergence.notes.map { .string($0) })
         }
         return JSONValue.object(members).text
+    }
+
+    private static func value(_ text: String, _ meaning: String) -> String {
+        meaning.isEmpty ? pad(text, 54) : "\(pad(text, 21)) \(pad(meaning, 32))"
     }
 
     private static func lastNumber(_ divergence: Divergence) -> String { "\(max(divergence.lastPacket, divergence.packet ?? 0))" }

@@ -33,7 +33,7 @@ enum VirtualVerb: Verb {
         do {
             card = try VirtualCardCatalog.make(try VirtualCardSpecification(kind: kind, arguments: Array(rest.dropFirst())))
         } catch {
-            throw Failure(.wrongUsage, error.description)
+            throw Failure(.wrongUsage, lines: TextWrap.sentence(error.description))
         }
         let (host, port) = try address(arguments.value("--vpcd") ?? "127.0.0.1:35963")
         return try serve(card, kind: kind, host: host, port: port, terminal)
@@ -60,7 +60,7 @@ enum VirtualVerb: Verb {
             }
         } catch let error as LinkError {
             throw Failure(
-                .outside, "no virtual reader at \(host):\(port): \(error)", "sudo apt install pcscd vsmartcard-vpcd", "tapdeck doctor"
+                .outside, "no virtual reader: \(error.detail)", "sudo apt install pcscd vsmartcard-vpcd", "tapdeck doctor"
             )
         }
     }
