@@ -48,7 +48,8 @@ extension Arguments {
 enum HelpText {
     static let verbs: [any Verb.Type] = [
         DemoVerb.self, RecordVerb.self, InfoVerb.self, ShowVerb.self, AnnotateVerb.self, DiffVerb.self, ReplayVerb.self,
-        ImportVerb.self, VirtualVerb.self, GrammarVerb.self, ReadersVerb.self, DoctorVerb.self, BenchVerb.self,
+        ImportVerb.self, VirtualVerb.self, GrammarVerb.self, WiresharkVerb.self, ReadersVerb.self, DoctorVerb.self,
+        BenchVerb.self,
     ]
 
     static func overview() -> [String] {

@@ -30,12 +30,37 @@ extension LuaRuntime {
           current = nil
         end
 
-        -- Each packet leaves a few hundred small objects; by default a full collection comes after every few packets' worth.
-        collectgarbage("setpause", 400)
+        -- Every packet leaves some dozens of small objects. Lua collects them after the heap has doubled, which for a small heap
+        -- is often; here it waits for about 16 MiB of them, however long the capture.
+        local packets = 0
+        local function pace()
+          packets = packets + 1
+          if packets % 1024 == 1 then collectgarbage("setpause", 150 + floor(1638400 / (collectgarbage("count") + 1))) end
+        end
 
-        local function start(range)
-          R, B = range, range:raw()
+        -- An item that is shown nowhere. While nobody asks for our fields (a list without a filter on them), messages are
+        -- read for their pairing and their expert infos alone.
+        local nothing, teller = {}, nil
+        local function nowhere() return nothing end
+        for _, name in ipairs {"add", "add_le", "append_text", "set_text", "set_len", "set_generated", "set_hidden"} do
+          nothing[name] = nowhere
+        end
+        function nothing.add_proto_expert_info(_, info, text)
+          if teller then complain(teller, info, text) end
+        end
+
+        local isShown, isJoined, own
+
+        local function start(tree, range)
+          own = own or Dissector.get("tapdeck")
+          isShown, isJoined = tree:referenced(own), false
+          B = range:raw()
           depth, isSealed = 0, false
+          if isShown then
+            R, top = range, tree:add(tapdeck, range)
+          else
+            R, top, teller = nowhere, nothing, tree
+          end
         end
 
         local function link()
@@ -73,28 +98,23 @@ extension LuaRuntime {
           delays[number] = (at.secs - secs) * 1000000000 + at.nsecs - nsecs
         end
 
-        local nothing = {}
-        local function nowhere() return nothing end
-        for _, name in ipairs {"add", "add_le", "add_proto_expert_info", "append_text", "set_text", "set_len", "set_generated"} do
-          nothing[name] = nowhere
-        end
-
         -- Brings the values of a request back that is not the one just read.
         local function recall(request)
           if current == request or not sent[request] then return end
-          local saved_range, saved_octets, saved_top = R, B, top
-          R, B, top = nowhere, sent[request], nothing
+          local saved_range, saved_octets, saved_top, saved_teller = R, B, top, teller
+          R, B, top, teller = nowhere, sent[request], nothing, nil
           P[kinds[request]](0, #B, nothing)
-          R, B, top = saved_range, saved_octets, saved_top
+          R, B, top, teller = saved_range, saved_octets, saved_top, saved_teller
           depth = 0
           current = request
         end
 
         -- A message that other messages carried, or that was put together, as bytes of its own.
         local function show_whole(tree, octets, text)
-          local range = ByteArray.new(octets, true):tvb(text):range()
-          start(range)
-          top = tree:add(tapdeck, range)
+          B, isJoined = octets, true
+          if not isShown or #octets == 0 then return end
+          R = ByteArray.new(octets, true):tvb(text):range()
+          top = tree:add(tapdeck, R)
           top:append_text(", " .. text)
         end
 
@@ -186,8 +206,7 @@ extension LuaRuntime {
         local function request(tree, pinfo, range, root)
           local number = pinfo.number
           local l = not pinfo.visited and link() or nil
-          start(range)
-          top = tree:add(tapdeck, range)
+          start(tree, range)
           local outer = top
           if l then pair(number, l, true) end
           P[root](0, #B, top)
@@ -200,7 +219,7 @@ extension LuaRuntime {
           current = number
           if l then
             exchanges[number], layers[number], kinds[number] = x, layer, shown
-            sent[number] = inner and R == range and carried or B
+            sent[number] = inner and not isJoined and carried or B
             if inner then l.inner = number end
           end
           title(top, x)
@@ -210,8 +229,7 @@ extension LuaRuntime {
         local function response(tree, pinfo, range, root)
           local number = pinfo.number
           local l = not pinfo.visited and link() or nil
-          start(range)
-          top = tree:add(tapdeck, range)
+          start(tree, range)
           local outer = top
           if l then pair(number, l, false) end
           local owner = asked[number]
@@ -244,8 +262,7 @@ extension LuaRuntime {
         end
 
         local function other(tree, range, root)
-          start(range)
-          top = tree:add(tapdeck, range)
+          start(tree, range)
           P[root](0, #B, top)
         end
 
@@ -259,17 +276,20 @@ extension LuaRuntime {
         end
 
         function tapdeck.dissector(tvb, pinfo, tree)
-          local found = f_apdu()
-          if found then
-            if r_atr and f_atr() then return other(tree, found.range, r_atr) end
-            return one(tree, pinfo, found.range, r_command, r_response)
-          end
           local frame = r_block and f_frame()
           if frame and f_block() then
+            -- The reader's frames (FE) and the card's (FF) have their CRC; of others only the field inside is known.
             local range = frame.range
-            -- The reader's frames and the card's, with their CRC; without one (FA, FB) only the field inside is known.
-            local event = range:len() > 4 and range(1, 1):uint() or 0
-            if event >= 0xFE then return one(tree, pinfo, range(4), r_block, r_block_answer) end
+            if range:len() > 4 and range(1, 1):uint() >= 0xFE then
+              pace()
+              return one(tree, pinfo, range(4), r_block, r_block_answer)
+            end
+          end
+          local found = f_apdu()
+          if found then
+            pace()
+            if r_atr and f_atr() then return other(tree, found.range, r_atr) end
+            return one(tree, pinfo, found.range, r_command, r_response)
           end
           local inf = f_inf()
           if inf then return one(tree, pinfo, inf.range, r_command, r_response) end

@@ -12,11 +12,17 @@ enum GrammarVerb: Verb {
     static let synopsis = [
         "grammar check [FILE...]                 every mistake, with its place",
         "grammar format [FILE...] [--check]      the one layout, in place",
+        "grammar explain FIELD                   where a field's value comes from",
+        "grammar docs DIR                        a page a grammar, in Markdown",
         "grammar lua                             the plug-in for Wireshark",
+        "grammar json                            everything resolved, with places",
+        "grammar coverage [FILE...]              what examples and traces exercise",
     ]
     static let options = [
         OptionSpec("--grammar", .required("DIR"), "the grammars of a folder in place of those built in"),
         OptionSpec("--check", .none, "format: change nothing, name the files that would change"),
+        OptionSpec("--missing", .none, "coverage: name what was not met"),
+        OptionSpec("--secrets", .required("FILE|env:NAME"), "coverage: secrets of the traces"),
     ]
     static let details = [
         "Files given to check may use the grammars built in; a file takes the place of the one of its name.",
@@ -25,7 +31,8 @@ enum GrammarVerb: Verb {
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         let actions: [(name: String, run: (Arguments, Terminal) async throws -> ExitStatus)] = [
-            ("check", check), ("format", format), ("lua", lua),
+            ("check", check), ("format", format), ("explain", explain), ("docs", docs), ("lua", lua), ("json", json),
+            ("coverage", coverage),
         ]
         guard let first = arguments.operands.first else {
             throw Failure.usage("grammar needs to know what to do: \(actions.map(\.name).joined(separator: ", "))")
@@ -99,6 +106,49 @@ enum GrammarVerb: Verb {
         return .fine
     }
 
+    private static func json(_ arguments: Arguments, _ terminal: Terminal) throws -> ExitStatus {
+        Terminal.write(GrammarJSON(try library(arguments).program).text, to: 1)
+        return .fine
+    }
+
+    // MARK: Explanations and pages
+
+    private static func explain(_ arguments: Arguments, _ terminal: Terminal) throws -> ExitStatus {
+        guard operands(arguments).count == 1, let field = operands(arguments).first else {
+            throw Failure.usage("explain takes one field: tapdeck grammar explain iso7816.command.lc")
+        }
+        let program = try library(arguments).program
+        let list = FieldExplanation.of(field, in: program)
+        guard !list.isEmpty else {
+            throw Failure(
+                .notSo, "no field is called \(field)\(Nearest.suggestion(for: field, among: FieldExplanation.paths(in: program)))")
+        }
+        for item in list {
+            if arguments.wantsJSON {
+                terminal.result(item.json)
+            } else {
+                terminal.result("\(item.path): \(([item.sentence] + item.remarks).joined(separator: "; "))")
+                terminal.result("    \(item.file):\(item.line):\(item.column)")
+            }
+        }
+        return .fine
+    }
+
+    private static func docs(_ arguments: Arguments, _ terminal: Terminal) throws -> ExitStatus {
+        guard operands(arguments).count == 1, let folder = operands(arguments).first else {
+            throw Failure.usage("docs takes a folder: tapdeck grammar docs DIR")
+        }
+        do { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true) } catch {
+            throw Failure(.outside, "\(folder) cannot be made")
+        }
+        for page in GrammarPage.pages(try library(arguments).sources) {
+            let path = "\(folder)/\(page.name).md"
+            try write(page.text, to: path)
+            terminal.result("wrote \(path)")
+        }
+        return .fine
+    }
+
     // MARK: Files
 
     static func library(_ arguments: Arguments) throws -> GrammarLibrary {
@@ -130,6 +180,13 @@ enum GrammarVerb: Verb {
     }
 
     static func lastName(_ path: String) -> String { String(path.split(separator: "/").last ?? "") }
+}
+
+extension FieldExplanation {
+    var json: String {
+        "{\"path\":\(JSONText.quoted(path)),\"origin\":\(JSONText.quoted(sentence)),\"file\":\(JSONText.quoted(file)),\"line\":\(line),"
+            + "\"column\":\(column),\"remarks\":[\(remarks.map(JSONText.quoted).joined(separator: ","))]}"
+    }
 }
 
 extension GrammarDiagnostic {
