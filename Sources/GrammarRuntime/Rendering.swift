@@ -62,7 +62,12 @@ extension Decoder {
 
     /// The label that the grammar gives a field, else its name.
     public func label(of span: Int) -> String {
-        machine.spans.indices.contains(span) ? program.label(Int(machine.spans[span].node)) : ""
+        guard machine.spans.indices.contains(span) else { return "" }
+        let here = machine.spans[span]
+        let node = program.nodes[Int(here.node)]
+        // A part without a name of its own is called as what it belongs to.
+        if node.flags.contains(.unnamed), node.label < 0, here.parent >= 0 { return label(of: Int(here.parent)) }
+        return program.label(Int(here.node))
     }
 
     /// Whether a span has no octets of its own beside those of spans inside it.

@@ -39,7 +39,9 @@ extension TraceDecoder {
         _ ofSpan: [Int: Int]
     ) -> Annotation {
         var shown = annotation
-        if !cover.places.isEmpty, !cover.showsSecrets { (shown.expected, shown.actual) = (nil, nil) }
+        // The two values of a code under a key tell nobody anything; sealed ones are not shown.
+        let isAuthentication = index.authentications.contains(annotation.check)
+        if isAuthentication || (!cover.places.isEmpty && !cover.showsSecrets) { (shown.expected, shown.actual) = (nil, nil) }
         var result = Annotation(
             code: annotation.code.rawValue, severity: Annotation.Severity(rawValue: annotation.severity.name) ?? .note,
             text: decoder.text(of: shown), blame: annotation.blame.flatMap { Annotation.Blame(rawValue: $0.rawValue) },
@@ -56,7 +58,7 @@ extension TraceDecoder {
         if annotation.check >= 0, index.program.files.indices.contains(annotation.place.file) {
             result.rule = "\(index.program.files[annotation.place.file]):\(annotation.place.line)"
         }
-        result.isAuthentication = index.authentications.contains(annotation.check)
+        result.isAuthentication = isAuthentication
         return result
     }
 

@@ -116,13 +116,13 @@ import TraceFile
         let row = decode(answer, secrets: [Self.seed]).rows[7]
         #expect(row.opening == .failed)
         #expect(row.annotations.first?.blame == .card)
-        #expect(row.annotations.first?.text.hasPrefix("answer's MAC is wrong at SSC 887022120C06C22A: expected ") == true)
+        #expect(row.annotations.first?.text == "answer's MAC is wrong at SSC 887022120C06C22A")
         var command = Self.session
         command[3].0.replace("ED67", with: "ED68", maxReplacements: 1)
         let sent = decode(command, secrets: [Self.seed]).rows[6]
         #expect(sent.opening == .failed)
         #expect(sent.annotations.first?.blame == .program)
-        #expect(sent.annotations.first?.text.hasPrefix("command MAC is wrong at SSC 887022120C06C229: expected ") == true)
+        #expect(sent.annotations.first?.text == "command MAC is wrong at SSC 887022120C06C229")
         // What follows still decodes.
         #expect(decode(command, secrets: [Self.seed]).rows[9].summary == "EF.COM whole")
     }
