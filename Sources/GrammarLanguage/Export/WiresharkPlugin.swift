@@ -297,7 +297,7 @@ struct LuaWriter {
                 } else {
                     parts.append("octets(\(slot)) or \"\"")
                 }
-            case .begin, .clear, .close, .push, .remaining, .subtract, .slotNumber: break
+            case .begin, .clear, .close, .push, .remaining, .subtract, .slotNumber, .slotIs: break
             case .done: return "function() return \(parts.map { "(\($0))" }.joined(separator: " .. ")) end"
             default: return nil
             }
