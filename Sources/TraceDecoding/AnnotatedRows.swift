@@ -49,7 +49,9 @@ public struct AnnotatedRows: Sendable {
         guard case .apdu(let number) = decoded.interface, let interface = plainInterfaces[number] else { return rows }
         let inner = decoded.derived.last { ($0.origin == .plain || $0.origin == .gathered) && !$0.octets.isEmpty }
         let plain = inner.map {
-            TraceRow(time: row.time, interface: interface, direction: row.direction, packetID: row.packetID, dissector: "iso7816", body: $0.octets)
+            TraceRow(
+                time: row.time, interface: interface, direction: row.direction, packetID: row.packetID, dissector: "iso7816",
+                body: $0.octets)
         }
         switch decoded.kind {
         case .command: waiting[number] = plain

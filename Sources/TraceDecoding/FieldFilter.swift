@@ -63,7 +63,8 @@ public struct FieldFilter: Sendable {
 
     // MARK: - Reading
 
-    private static func either(_ parser: inout FilterParser, _ paths: Set<String>, _ depth: Int) throws(FieldFilterError) -> Node {
+    private static func either(_ parser: inout FilterParser, _ paths: Set<String>, _ depth: Int) throws(FieldFilterError) -> Node
+    {
         var node = try both(&parser, paths, depth)
         while parser.take("||", "or") { node = .either(node, try both(&parser, paths, depth)) }
         return node
@@ -75,7 +76,8 @@ public struct FieldFilter: Sendable {
         return node
     }
 
-    private static func single(_ parser: inout FilterParser, _ paths: Set<String>, _ depth: Int) throws(FieldFilterError) -> Node {
+    private static func single(_ parser: inout FilterParser, _ paths: Set<String>, _ depth: Int) throws(FieldFilterError) -> Node
+    {
         guard depth < 64 else { throw parser.error("nested too deep", at: parser.column) }
         if parser.take("!", "not") { return .not(try single(&parser, paths, depth + 1)) }
         if parser.take("(") {
@@ -96,7 +98,9 @@ public struct FieldFilter: Sendable {
         return .compare(name, comparison, literal(value))
     }
 
-    private static func resolve(_ word: FilterParser.Token, _ paths: Set<String>, _ parser: FilterParser) throws(FieldFilterError) -> Name {
+    private static func resolve(_ word: FilterParser.Token, _ paths: Set<String>, _ parser: FilterParser) throws(FieldFilterError)
+        -> Name
+    {
         if rowNames.contains(word.text) { return .row(word.text) }
         var parts = word.text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         let whole = parts
@@ -208,7 +212,9 @@ extension FieldFilter {
 }
 
 extension DecodedField {
-    fileprivate func compare(_ literal: FieldFilter.Literal, _ numbers: (UInt64, UInt64) -> Bool, _ search: FieldFilter.Search?) -> Bool {
+    fileprivate func compare(_ literal: FieldFilter.Literal, _ numbers: (UInt64, UInt64) -> Bool, _ search: FieldFilter.Search?)
+        -> Bool
+    {
         switch value {
         case .number(let value):
             if let number = literal.number { return search == .contains ? false : numbers(value, number) }
@@ -319,7 +325,8 @@ private struct FilterParser {
     /// The comparison that stands here.
     mutating func comparison() -> FieldFilter.Comparison? {
         let table: [String: FieldFilter.Comparison] = [
-            "==": .equal, "eq": .equal, "!=": .unequal, "ne": .unequal, "<": .less, "lt": .less, "<=": .lessEqual, "le": .lessEqual,
+            "==": .equal, "eq": .equal, "!=": .unequal, "ne": .unequal, "<": .less, "lt": .less, "<=": .lessEqual,
+            "le": .lessEqual,
             ">": .greater, "gt": .greater, ">=": .greaterEqual, "ge": .greaterEqual, "contains": .contains,
         ]
         guard let current, current.kind != .text, let value = table[current.text] else { return nil }
@@ -327,5 +334,7 @@ private struct FilterParser {
         return value
     }
 
-    func error(_ text: String, at column: Int) -> FieldFilterError { FieldFilterError(.syntax, "\(text) in the filter", column: column) }
+    func error(_ text: String, at column: Int) -> FieldFilterError {
+        FieldFilterError(.syntax, "\(text) in the filter", column: column)
+    }
 }

@@ -22,7 +22,9 @@ struct FieldReader: Sendable {
     }
 
     /// The fields of one push, and the number of each span's field; fields of data objects stand behind their heads.
-    mutating func fields(_ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: Cover) -> (fields: [DecodedField], ofSpan: [Int: Int]) {
+    mutating func fields(_ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: Cover) -> (
+        fields: [DecodedField], ofSpan: [Int: Int]
+    ) {
         let spans = outcome.spans
         let hidden = hiddenSpans(decoder, outcome, cover)
         var fields: [DecodedField] = []
@@ -114,7 +116,9 @@ struct FieldReader: Sendable {
         case .number, .bit, .bits:
             field.value = .number(here.value)
             field.text = decoder.text(of: span, showingSecrets: true) ?? Hex.encode(decoder.octets(of: span))
-            if here.bitCount >= 16, program.enumerationOf(decoder, span) != nil { field.text = "\(Hex.encode(decoder.octets(of: span))) \(field.text)" }
+            if here.bitCount >= 16, program.enumerationOf(decoder, span) != nil {
+                field.text = "\(Hex.encode(decoder.octets(of: span))) \(field.text)"
+            }
         case .choice where here.bitCount <= 8 && here.bitCount > 0:
             // A choice over one octet of bits: the octet, and what its bits say.
             let octets = decoder.octets(of: span)
@@ -143,7 +147,8 @@ struct FieldReader: Sendable {
             } else if here.value != 0 {
                 let isNamed = program.nodes[Int(here.node)].enumeration >= 0
                 let text = decoder.text(of: index) ?? ""
-                parts.append(isNamed ? text : here.bitCount == 1 ? decoder.label(of: index) : "\(decoder.label(of: index)) \(text)")
+                parts.append(
+                    isNamed ? text : here.bitCount == 1 ? decoder.label(of: index) : "\(decoder.label(of: index)) \(text)")
             }
         }
         return parts.joined(separator: ", ")
@@ -161,7 +166,9 @@ struct FieldReader: Sendable {
     }
 
     private func headBits(_ decoder: Decoder, _ span: Int, _ spans: Range<Int>) -> Int {
-        guard span + 1 < spans.upperBound, Int(decoder.spans[span + 1].parent) == span, decoder.spans[span + 1].node == Node.header else { return 0 }
+        guard span + 1 < spans.upperBound, Int(decoder.spans[span + 1].parent) == span,
+            decoder.spans[span + 1].node == Node.header
+        else { return 0 }
         return Int(decoder.spans[span + 1].bitCount)
     }
 

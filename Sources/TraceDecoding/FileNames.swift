@@ -33,7 +33,8 @@ struct FileNames: Sendable {
         for grammar in program.grammars {
             let group = Group(
                 grammar: grammar.name, application: program.enumeration("\(grammar.name).Application"),
-                files: program.enumeration("\(grammar.name).FileID"), masterFiles: program.enumeration("\(grammar.name).MasterFile")
+                files: program.enumeration("\(grammar.name).FileID"),
+                masterFiles: program.enumeration("\(grammar.name).MasterFile")
             )
             if group.application != nil || group.files != nil || group.masterFiles != nil { groups.append(group) }
         }

@@ -67,6 +67,7 @@ struct FileTracker: Sendable {
         octets += new.prefix(Self.longest - before)
         if let packet, !new.isEmpty { exchanges.append(packet) }
         guard let file, let length, before < length, octets.count >= length else { return nil }
-        return Whole(text: file.text, grammar: file.grammar, name: file.name, octets: Array(octets.prefix(length)), exchanges: exchanges)
+        return Whole(
+            text: file.text, grammar: file.grammar, name: file.name, octets: Array(octets.prefix(length)), exchanges: exchanges)
     }
 }

@@ -53,11 +53,16 @@ struct GrammarIndex: Sendable {
         var others: [String] = []
         for (number, variable) in program.variables.enumerated() where variable.isGiven {
             let name = "\(program.strings[variable.grammar]).\(program.strings[variable.name])"
-            if program.layers.contains(where: { $0.parameters.contains(number) }) { ofLayers.append(name) } else { others.append(name) }
+            if program.layers.contains(where: { $0.parameters.contains(number) }) {
+                ofLayers.append(name)
+            } else {
+                others.append(name)
+            }
         }
         layerSecrets = ofLayers
         otherSecrets = others
-        authentications = Set(program.checks.indices.filter { program.isAuthentication($0) }.map { Int32(truncatingIfNeeded: $0) })
+        authentications = Set(
+            program.checks.indices.filter { program.isAuthentication($0) }.map { Int32(truncatingIfNeeded: $0) })
     }
 
     /// The kinds of message of the frames that a dissector is named for; nil when no grammar is about them.
@@ -115,7 +120,8 @@ struct CommandView: Sendable {
     /// Nil when what was read last is no command.
     init?(_ decoder: Decoder, _ index: GrammarIndex, isSealed: Bool) {
         let fields = index.commandFields
-        guard let cla = decoder.octets(inSlot: fields.cla)?.first, let ins = decoder.number(fields.ins), let p1 = decoder.number(fields.p1),
+        guard let cla = decoder.octets(inSlot: fields.cla)?.first, let ins = decoder.number(fields.ins),
+            let p1 = decoder.number(fields.p1),
             let p2 = decoder.span(fields.p2), decoder.spans[p2].bitCount == 8
         else { return nil }
         self.cla = cla

@@ -60,7 +60,10 @@ public struct TraceDiff: Sendable {
     public var differences: [Difference] { pairs.flatMap(\.differences) }
     public var isSame: Bool { pairs.allSatisfy(\.differences.isEmpty) }
 
-    public init(_ left: (trace: Trace, secrets: SecretStore), _ right: (trace: Trace, secrets: SecretStore), grammars: GrammarLibrary? = nil) {
+    public init(
+        _ left: (trace: Trace, secrets: SecretStore), _ right: (trace: Trace, secrets: SecretStore),
+        grammars: GrammarLibrary? = nil
+    ) {
         let (lefts, rights) = (Self.sides(left.trace, left.secrets, grammars), Self.sides(right.trace, right.secrets, grammars))
         exchanges = (lefts.count, rights.count)
         for place in 0..<max(lefts.count, rights.count) {
@@ -116,14 +119,16 @@ public struct TraceDiff: Sendable {
             guard let one = left ?? right else { return [] }
             return [
                 Difference(
-                    code: .exchange, path: "", left: left?.what, right: right?.what, leftPacket: left?.packet, rightPacket: right?.packet,
+                    code: .exchange, path: "", left: left?.what, right: right?.what, leftPacket: left?.packet,
+                    rightPacket: right?.packet,
                     effect: one.status != "")
             ]
         }
         let effect = left.status != right.status
         func difference(_ code: Difference.Code, _ path: String, _ a: DecodedField?, _ b: DecodedField?) -> Difference {
             Difference(
-                code: code, path: path, left: a.map(shown), right: b.map(shown), leftPacket: left.packet, rightPacket: right.packet,
+                code: code, path: path, left: a.map(shown), right: b.map(shown), leftPacket: left.packet,
+                rightPacket: right.packet,
                 effect: effect)
         }
         var result: [Difference] = []

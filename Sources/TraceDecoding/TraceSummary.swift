@@ -45,12 +45,15 @@ public struct SummaryLine: Sendable, Equatable {
         let seconds = SummaryLine.seconds(time)
         var line = "\(left("\(number)", 4)) \(left(seconds, 8)) \(left(duration.map(SummaryLine.milliseconds) ?? "", 5))"
         if withFrames {
-            let text = frames.lowerBound == frames.upperBound ? "\(frames.lowerBound)" : "\(frames.lowerBound)-\(frames.upperBound)"
-            line = "\(left("\(number)", 4)) \(left(text, 7)) \(left(seconds, 8)) \(left(duration.map(SummaryLine.milliseconds) ?? "", 5))"
+            let text =
+                frames.lowerBound == frames.upperBound ? "\(frames.lowerBound)" : "\(frames.lowerBound)-\(frames.upperBound)"
+            line =
+                "\(left("\(number)", 4)) \(left(text, 7)) \(left(seconds, 8)) \(left(duration.map(SummaryLine.milliseconds) ?? "", 5))"
         }
         line += "  \(mark.rawValue) "
         let room = SummaryLine.answerColumn - SummaryLine.whatColumn
-        let shown = what.count >= room && !answer.isEmpty ? what + "  " : what + String(repeating: " ", count: max(0, room - what.count))
+        let shown =
+            what.count >= room && !answer.isEmpty ? what + "  " : what + String(repeating: " ", count: max(0, room - what.count))
         line += shown + answer
         while line.hasSuffix(" ") { line.removeLast() }
         return line

@@ -42,7 +42,9 @@ struct JSONView {
 
     /// A number up to 53 bits, else hexadecimal text.
     private func number(_ value: UInt64) -> JSONValue {
-        value < 1 << 53 ? .integer(Int64(value)) : .string(Hex.encode((0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64($0))) }))
+        value < 1 << 53
+            ? .integer(Int64(value))
+            : .string(Hex.encode((0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64($0))) }))
     }
 
     private func field(_ field: DecodedField) -> JSONValue {

@@ -48,7 +48,9 @@ enum TraceAccess {
         case .exists:
             Failure(.wrongUsage, error.description, "\(numbered(error.path)) is free, or --force")
         case .otherSession(let wanted, let found):
-            Failure(.outside, "\(error.path) holds the secrets of another session", "the trace is \(wanted)", "the secrets are \(found)")
+            Failure(
+                .outside, "\(error.path) holds the secrets of another session", "the trace is \(wanted)",
+                "the secrets are \(found)")
         default:
             Failure(.outside, error.description)
         }
@@ -72,13 +74,15 @@ enum TraceAccess {
         case .cutShort:
             let whole = path.hasSuffix(".pcapng") ? "\(path.dropLast(7))-whole.pcapng" : "\(path)-whole"
             terminal.error([
-                "\(path) is cut short \(place)", "\(damage.detail); \(rows) whole", "this is what a killed recorder or a broken copy leaves",
+                "\(path) is cut short \(place)", "\(damage.detail); \(rows) whole",
+                "this is what a killed recorder or a broken copy leaves",
                 "editcap \(path) \(whole)",
             ])
             return .fine
         case .damaged:
             terminal.error([
-                "\(path) is damaged \(place)", "trace: \(damage.detail)", "\(rows) whole and shown; nothing after it can be trusted",
+                "\(path) is damaged \(place)", "trace: \(damage.detail)",
+                "\(rows) whole and shown; nothing after it can be trusted",
             ])
             return .outside
         case .unreadable:

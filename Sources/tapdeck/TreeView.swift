@@ -60,11 +60,13 @@ struct TreeView {
         if failed > 0 { return failed == 1 ? "a MAC FAILED" : "\(failed) MACs FAILED" }
         let opened = rows.contains { $0.opening == .opened } ? "opened" : ""
         if held == 0 { return rows.contains { $0.opening == .sealed } ? "sealed, no key" : opened }
-        return "\(opened.isEmpty ? "" : "\(opened), ")\(held == 1 ? "the MAC held" : held == 2 ? "both MACs held" : "\(held) MACs held")"
+        return
+            "\(opened.isEmpty ? "" : "\(opened), ")\(held == 1 ? "the MAC held" : held == 2 ? "both MACs held" : "\(held) MACs held")"
     }
 
     private func head(_ row: DecodedRow, _ before: UInt64?) -> String {
-        let name = row.kind == .response ? "answer" : row.kind == .frame && row.row.direction == .received ? "answer" : row.kind.rawValue
+        let name =
+            row.kind == .response ? "answer" : row.kind == .frame && row.row.direction == .received ? "answer" : row.kind.rawValue
         let time: String
         if let before, row.kind == .response || row.row.direction == .received {
             let step = row.row.time >= before ? row.row.time - before : 0
@@ -73,12 +75,14 @@ struct TreeView {
             let elapsed = row.row.time >= (start ?? 0) ? row.row.time - (start ?? 0) : 0
             time = "\(SummaryLine.decimal(elapsed / 1_000, places: 6)) s"
         }
-        return "\(pad(name, 9)) \(pad("frame \(row.row.frame)", 10)) \(pad(time, 12)) \(pad(row.interface.name, 8)) \(row.row.body.count) bytes"
+        return
+            "\(pad(name, 9)) \(pad("frame \(row.row.frame)", 10)) \(pad(time, 12)) \(pad(row.interface.name, 8)) \(row.row.body.count) bytes"
     }
 
     private func session(_ row: DecodedRow) -> String {
         var parts = row.sessions.map { session in
-            let name = session.name.hasSuffix("Session") && session.name.count > 7 ? String(session.name.dropLast(7)) : session.name
+            let name =
+                session.name.hasSuffix("Session") && session.name.count > 7 ? String(session.name.dropLast(7)) : session.name
             return "\(name == "secureMessaging" ? "secure messaging" : name) \(session.state)"
         }
         parts += row.counters.map { "\($0.name) \(Hex.encode($0.octets))" }
@@ -116,7 +120,9 @@ struct TreeView {
                 let (valueNumber, value) = fields[place]
                 place += 1
                 let head = value.shape == .leaf ? "\(Hex.encode(octets)) \(hex(value, row))" : Hex.encode(octets)
-                lines += line(field.start / 8, head, value, value.shape == .leaf ? words(value, valueNumber, row) : value.label == name(value) ? "" : value.label, isWide)
+                lines += line(
+                    field.start / 8, head, value,
+                    value.shape == .leaf ? words(value, valueNumber, row) : value.label == name(value) ? "" : value.label, isWide)
                 if value.shape == .leaf { end = value.start + value.bits }
                 continue
             }
@@ -140,7 +146,8 @@ struct TreeView {
 
     /// P1 and P2 together where they are one offset (ISO/IEC 7816-4 11.3.3).
     private func offset(_ row: DecodedRow, _ field: DecodedField, _ next: DecodedField?) -> (hex: String, value: UInt64)? {
-        guard row.summary.hasPrefix("READ BINARY") || row.summary.hasPrefix("UPDATE BINARY"), field.path == "iso7816.command.p1", case .number(let p1) = field.value,
+        guard row.summary.hasPrefix("READ BINARY") || row.summary.hasPrefix("UPDATE BINARY"), field.path == "iso7816.command.p1",
+            case .number(let p1) = field.value,
             p1 < 0x80, let next, next.path == "iso7816.command.p2", case .number(let p2) = next.value
         else { return nil }
         return (Hex.encode([UInt8(truncatingIfNeeded: p1), UInt8(truncatingIfNeeded: p2)]), p1 << 8 | p2)
@@ -151,7 +158,9 @@ struct TreeView {
         let place = padded(offset, isWide ? 4 : 2)
         let tail = "\(pad(name, 6)) \(text)"
         let blank = String(repeating: " ", count: Self.nameColumn)
-        if bytes.count <= Self.nameColumn - Self.bytesColumn - (isWide ? 3 : 1) { return [pad("  \(place)  \(bytes)", Self.nameColumn) + tail] }
+        if bytes.count <= Self.nameColumn - Self.bytesColumn - (isWide ? 3 : 1) {
+            return [pad("  \(place)  \(bytes)", Self.nameColumn) + tail]
+        }
         var lines: [String] = []
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -166,13 +175,16 @@ struct TreeView {
 
     /// The word of a check at this field, then what the field says.
     private func words(_ field: DecodedField, _ number: Int, _ row: DecodedRow) -> String {
-        let checks = row.annotations.filter { $0.field == number } + (row.kind == .command ? late.filter { $0.path == field.path } : [])
+        let checks =
+            row.annotations.filter { $0.field == number } + (row.kind == .command ? late.filter { $0.path == field.path } : [])
         var text = field.text
         let own = Hex.encode(octets(of: field, row))
         if text.hasPrefix(own + " ") { text.removeFirst(own.count + 1) }
         if text == own { text = field.label == name(field) ? "" : field.label }
         if field.path.hasSuffix(".le"), case .number(0) = field.value { text = field.bits > 8 ? "65536" : "256" }
-        guard let check = checks.first(where: { $0.code == "failed" }) ?? checks.first(where: \.isAuthentication) ?? checks.first(where: { $0.code == "sealed" })
+        guard
+            let check = checks.first(where: { $0.code == "failed" }) ?? checks.first(where: \.isAuthentication)
+                ?? checks.first(where: { $0.code == "sealed" })
         else { return text }
         let word = check.code == "failed" ? "FAILED" : check.code
         guard check.isAuthentication || check.code == "sealed" else { return "\(text), \(word)" }
@@ -184,7 +196,9 @@ struct TreeView {
     private func plain(_ row: DecodedRow, _ buffer: DerivedBuffer) -> [String] {
         let head = "  = opened"
         guard !buffer.octets.isEmpty else { return [pad(head, Self.nameColumn) + "<sealed \(buffer.count) bytes>"] }
-        guard row.kind == .response, buffer.octets.count > 2 else { return [pad(head, Self.nameColumn) + Hex.encode(buffer.octets)] }
+        guard row.kind == .response, buffer.octets.count > 2 else {
+            return [pad(head, Self.nameColumn) + Hex.encode(buffer.octets)]
+        }
         let data = Array(buffer.octets.dropLast(2))
         return [pad(head, Self.nameColumn) + "\(data.count) bytes, then \(Hex.encode(buffer.octets.suffix(2)))"] + dump(data)
     }
@@ -192,7 +206,8 @@ struct TreeView {
     private func dump(_ octets: [UInt8]) -> [String] {
         stride(from: 0, to: octets.count, by: 16).map { start in
             let piece = octets[start..<min(start + 16, octets.count)]
-            let halves = [piece.prefix(8), piece.dropFirst(8)].map { Hex.encode($0) }.filter { !$0.isEmpty }.joined(separator: " ")
+            let halves = [piece.prefix(8), piece.dropFirst(8)].map { Hex.encode($0) }.filter { !$0.isEmpty }.joined(
+                separator: " ")
             let text = String(decoding: piece.map { (0x20..<0x7F).contains($0) ? $0 : 0x2E }, as: UTF8.self)
             return "      \(padded(start, octets.count > 256 ? 4 : 2))  \(pad(halves, 35)) \(text)"
         }
@@ -201,13 +216,20 @@ struct TreeView {
     /// A file that was read to its end, by its data objects.
     private func contents(_ file: DecodedFile) -> [String] {
         let exchanges = file.exchanges.map(String.init)
-        let list = exchanges.count < 2 ? exchanges.joined() : exchanges.count > 4
-            ? "\(exchanges[0]) to \(exchanges[exchanges.count - 1])" : "\(exchanges.dropLast().joined(separator: ", ")) and \(exchanges[exchanges.count - 1])"
+        let list =
+            exchanges.count < 2
+            ? exchanges.joined()
+            : exchanges.count > 4
+                ? "\(exchanges[0]) to \(exchanges[exchanges.count - 1])"
+                : "\(exchanges.dropLast().joined(separator: ", ")) and \(exchanges[exchanges.count - 1])"
         var lines = ["\(file.name), \(grouped(file.octets.count)) bytes, from exchange\(exchanges.count == 1 ? "" : "s") \(list)"]
         for (number, field) in file.fields.enumerated() where field.shape == .header && number + 1 < file.fields.count {
             let value = file.fields[number + 1]
             let head = Array(file.octets.dropFirst(field.start / 8).prefix(field.bits / 8))
-            let isOpen = value.shape == .composite && file.fields.dropFirst(number + 2).first.map { $0.shape == .header && $0.start < value.start + value.bits } == true
+            let isOpen =
+                value.shape == .composite
+                && file.fields.dropFirst(number + 2).first.map { $0.shape == .header && $0.start < value.start + value.bits }
+                    == true
             let inner = value.shape == .leaf ? value.text : isOpen ? "" : inside(value, file.fields.dropFirst(number + 2))
             let indent = String(repeating: "  ", count: min(field.depth, 12) / 2 + 1)
             lines.append("\(indent)\(pad(tag(head), 6))\(isOpen ? value.label : "\(pad(value.label, 20)) \(inner)")")

@@ -13,7 +13,8 @@ import TraceFile
     private static func exchange(_ command: String, _ answer: String) -> [DecodedRow] {
         var decoder = TraceDecoder(interfaces: [TraceInterface(.apdu(0))])
         return [(RowDirection.sent, command), (.received, answer)].map { direction, octets in
-            decoder.push(TraceRow(time: 0, interface: 0, direction: direction, packetID: 1, dissector: "iso7816", body: hex(octets)))
+            decoder.push(
+                TraceRow(time: 0, interface: 0, direction: direction, packetID: 1, dissector: "iso7816", body: hex(octets)))
         }
     }
 
@@ -22,15 +23,19 @@ import TraceFile
     private static let verify = exchange("002000010431323334", "63C2")
 
     static let onSelect: [(String, Bool)] = [
-        ("iso7816.response.sw == 0x6A82", true), ("iso7816.response.sw != 0x9000", true), ("iso7816.response.sw == 0x9000", false),
+        ("iso7816.response.sw == 0x6A82", true), ("iso7816.response.sw != 0x9000", true),
+        ("iso7816.response.sw == 0x9000", false),
         ("iso7816.response.sw > 0x9000", false), ("iso7816.response.sw <= 27266", true), ("iso7816.command.lc == 7", true),
         ("iso7816.command.data == A0:00:00:02:47:10:01", true), ("iso7816.command.data == 0xA0000002471001", true),
         ("iso7816.command.data contains 02:47", true), ("iso7816.command.data contains 47:02", false),
-        ("iso7816.command.ins == SELECT", true), ("iso7816.response.sw contains \"not found\"", true), ("iso7816", true), ("bac", false),
+        ("iso7816.command.ins == SELECT", true), ("iso7816.response.sw contains \"not found\"", true), ("iso7816", true),
+        ("bac", false),
         ("iso7816.command.le", false), ("!iso7816.command.le", true), ("not iso7816.command.le", true),
         ("bac.rndIC", false), ("iso7816.sm == 0", true),
-        ("bac || iso7816.command.ins == 0xA4", true), ("bac && iso7816", false), ("bac or iso7816 and bac", false), ("(bac or iso7816) and iso7816", true),
-        ("iso7816.command.ins eq 0xA4 and iso7816.response.sw ne 0x9000", true), ("kind == command", true), ("kind == error", false),
+        ("bac || iso7816.command.ins == 0xA4", true), ("bac && iso7816", false), ("bac or iso7816 and bac", false),
+        ("(bac or iso7816) and iso7816", true),
+        ("iso7816.command.ins eq 0xA4 and iso7816.response.sw ne 0x9000", true), ("kind == command", true),
+        ("kind == error", false),
         ("interface == apdu:0", true), ("summary contains eMRTD", true),
     ]
 
@@ -68,7 +73,10 @@ import TraceFile
 
     @Test func noTextTrapsAndNoneIsReadWithoutEnd() {
         var generator = SeededGenerator(seed: 11)
-        let pieces = ["(", ")", "!", "&&", "||", "==", "<", "contains", "iso7816", "bac.rndIC", "0x", "0xFFFFFFFFFFFFFFFFFF", "::", "\"", "é", "-", "."]
+        let pieces = [
+            "(", ")", "!", "&&", "||", "==", "<", "contains", "iso7816", "bac.rndIC", "0x", "0xFFFFFFFFFFFFFFFFFF", "::", "\"",
+            "é", "-", ".",
+        ]
         for _ in 0..<2_000 {
             let text = (0..<Int.random(in: 0...12, using: &generator)).compactMap { _ in pieces.randomElement(using: &generator) }
                 .joined(separator: Bool.random(using: &generator) ? " " : "")

@@ -19,7 +19,8 @@ import TraceFile
     @Test func anotherAnswerIsNamedByItsFieldAndHasAnEffect() async throws {
         let session = try await Session.script("00A40000023F00\n00B0810010")
         var other = session.trace
-        let place = try #require(other.rows.lastIndex { $0.direction == .received && $0.dissector == "iso7816" && $0.body.count >= 2 })
+        let place = try #require(
+            other.rows.lastIndex { $0.direction == .received && $0.dissector == "iso7816" && $0.body.count >= 2 })
         other.rows[place].body = hex("6A82")
         let diff = TraceDiff((session.trace, session.secrets), (other, session.secrets))
         #expect(!diff.isSame)
@@ -82,7 +83,8 @@ import TraceFile
         var hidden = 0
         for row in session.trace.rows {
             let decoded = decoder.push(row)
-            let text = "\(decoded.fields.map(\.value)) \(decoded.fields.map(\.text)) \(decoded.annotations) \(decoded.derived) \(decoded.summary)"
+            let text =
+                "\(decoded.fields.map(\.value)) \(decoded.fields.map(\.text)) \(decoded.annotations) \(decoded.derived) \(decoded.summary)"
             for secret in ["31323334", "49, 50, 51, 52", "1234"] { #expect(!text.contains(secret), "frame \(row.frame)") }
             hidden += decoded.fields.filter(\.isSealed).count
         }

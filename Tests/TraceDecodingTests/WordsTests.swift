@@ -50,7 +50,9 @@ import TraceFile
         ("00A4020C02011E", 2, "iso7816.command.p1", 2..<3), ("00A4020C02011E", 3, "iso7816.command.p2", 3..<4),
         ("00A4020C02011E", 4, "iso7816.command.lc", 4..<5), ("00A4020C02011E", 6, "iso7816.command.data", 5..<7),
         ("00A4020C02011E00", 7, "iso7816.command.le", 7..<8), ("00B00000000100", 5, "iso7816.command.le", 5..<7),
-        ("00D6000000000201020000", 6, "iso7816.command.lc", 5..<7), ("00D6000000000201020000", 4, "iso7816.command.extended", 4..<5), ("00D6000000000201020000", 7, "iso7816.command.data", 7..<9),
+        ("00D6000000000201020000", 6, "iso7816.command.lc", 5..<7),
+        ("00D6000000000201020000", 4, "iso7816.command.extended", 4..<5),
+        ("00D6000000000201020000", 7, "iso7816.command.data", 7..<9),
         ("00D6000000000201020000", 10, "iso7816.command.le", 9..<11), ("00A4", 1, "iso7816.command", 0..<2),
     ]
 
@@ -62,10 +64,13 @@ import TraceFile
         #expect(found.range == range)
     }
 
-    private func decode(_ octets: [UInt8], comments: [String] = [], secrets: SecretStore = SecretStore(), showsSecrets: Bool = false) -> DecodedRow {
+    private func decode(
+        _ octets: [UInt8], comments: [String] = [], secrets: SecretStore = SecretStore(), showsSecrets: Bool = false
+    ) -> DecodedRow {
         var decoder = TraceDecoder(interfaces: [TraceInterface(.apdu(0))], secrets: secrets, showsSecrets: showsSecrets)
         return decoder.push(
-            TraceRow(time: 0, interface: 0, direction: .sent, packetID: 1, dissector: "iso7816", body: octets, comments: comments))
+            TraceRow(time: 0, interface: 0, direction: .sent, packetID: 1, dissector: "iso7816", body: octets, comments: comments)
+        )
     }
 
     @Test(arguments: names.map(\.0)) func theLeavesOfACommandCoverItWithoutOverlap(_ octets: String) throws {
@@ -73,7 +78,9 @@ import TraceFile
         let fields = decode(octets).fields.filter { $0.buffer == 0 }
         let leaves = fields.filter { leaf in
             leaf.bits > 0
-                && !fields.contains { $0 != leaf && $0.depth > leaf.depth && $0.start >= leaf.start && $0.start + $0.bits <= leaf.start + leaf.bits }
+                && !fields.contains {
+                    $0 != leaf && $0.depth > leaf.depth && $0.start >= leaf.start && $0.start + $0.bits <= leaf.start + leaf.bits
+                }
         }
         var place = 0
         for field in leaves {

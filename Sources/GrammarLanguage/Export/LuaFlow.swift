@@ -288,7 +288,9 @@ struct LuaSlots {
             ranges.insert(gather.part)
             items.insert(gather.part)
         }
-        for info in program.yields { for assignment in info.assignments { ranges.formUnion([assignment.slot, assignment.source]) } }
+        for info in program.yields {
+            for assignment in info.assignments { ranges.formUnion([assignment.slot, assignment.source]) }
+        }
         numbers.remove(-1)
         ranges.remove(-1)
         items.remove(-1)

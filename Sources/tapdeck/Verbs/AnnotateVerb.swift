@@ -30,7 +30,8 @@ enum AnnotateVerb: Verb {
         let interfaces = AnnotatedRows.interfaces(for: trace.interfaces)
         for (index, interface) in interfaces.enumerated() { rows.add(interface, index: index) }
         do throws(TraceFileError) {
-            var writer = try TraceWriter(creating: output, header: trace.header, interfaces: interfaces, replacing: arguments.has("--force"))
+            var writer = try TraceWriter(
+                creating: output, header: trace.header, interfaces: interfaces, replacing: arguments.has("--force"))
             if !trace.secrets.isEmpty { try writer.write(secrets: trace.secrets) }
             for row in trace.rows { for copy in rows.push(row) { try writer.write(copy) } }
             try writer.close()
@@ -40,10 +41,12 @@ enum AnnotateVerb: Verb {
         if arguments.wantsJSON {
             terminal.result(
                 JSONValue.object([
-                    "file": .string(output), "comments": .integer(Int64(rows.comments)), "plainRows": .integer(Int64(rows.plains)),
+                    "file": .string(output), "comments": .integer(Int64(rows.comments)),
+                    "plainRows": .integer(Int64(rows.plains)),
                 ]).text)
         } else {
-            terminal.result("wrote      \(output)   \(grouped(rows.comments)) rows with comments, \(grouped(rows.plains)) plain rows")
+            terminal.result(
+                "wrote      \(output)   \(grouped(rows.comments)) rows with comments, \(grouped(rows.plains)) plain rows")
         }
         return TraceAccess.report(trace.damage, of: path, terminal)
     }

@@ -27,14 +27,18 @@ enum DiffVerb: Verb {
         } else {
             for line in lines(diff, left, right) { terminal.result(line) }
         }
-        let damage = max(TraceAccess.report(first.trace.damage, of: left, terminal), TraceAccess.report(second.trace.damage, of: right, terminal))
+        let damage = max(
+            TraceAccess.report(first.trace.damage, of: left, terminal),
+            TraceAccess.report(second.trace.damage, of: right, terminal))
         return max(damage, diff.isSame ? .fine : .notSo)
     }
 
     private static func load(_ path: String, _ arguments: Arguments) throws -> (trace: Trace, secrets: SecretStore) {
         let trace: Trace
         do { trace = try Trace.load(path: path) } catch { throw TraceAccess.failure(error) }
-        return (trace, try TraceAccess.secrets(for: path, session: trace.header.session, embedded: trace.secrets, arguments).store)
+        return (
+            trace, try TraceAccess.secrets(for: path, session: trace.header.session, embedded: trace.secrets, arguments).store
+        )
     }
 
     private static func lines(_ diff: TraceDiff, _ left: String, _ right: String) -> [String] {
@@ -45,10 +49,13 @@ enum DiffVerb: Verb {
         var missing: (range: ClosedRange<UInt64>, count: Int, isLeft: Bool, first: TraceDiff.Side)?
         func flush() {
             guard let run = missing else { return }
-            let numbers = run.range.lowerBound == run.range.upperBound ? "\(run.range.lowerBound)" : "\(run.range.lowerBound)-\(run.range.upperBound)"
+            let numbers =
+                run.range.lowerBound == run.range.upperBound
+                ? "\(run.range.lowerBound)" : "\(run.range.lowerBound)-\(run.range.upperBound)"
             let what = run.count == 1 ? run.first.what : "\(run.first.what) and what follows"
             lines += ["", "\(padLeft(numbers, 5))    \(what)"]
-            lines.append("       \(run.isLeft ? "-" : "+") \(run.count == 1 ? answer(run.first) : "\(run.count) exchanges")".trimmed)
+            lines.append(
+                "       \(run.isLeft ? "-" : "+") \(run.count == 1 ? answer(run.first) : "\(run.count) exchanges")".trimmed)
             lines.append("       \(run.isLeft ? "+" : "-") \(pad("", 22)) not sent")
             missing = nil
         }
@@ -102,7 +109,8 @@ enum DiffVerb: Verb {
         func number(_ value: UInt64?) -> JSONValue { value.map { .integer(Int64(clamping: $0)) } ?? .null }
         return JSONValue.object([
             "code": .string(difference.code.rawValue), "path": .string(difference.path), "left": text(difference.left),
-            "right": text(difference.right), "leftPacket": number(difference.leftPacket), "rightPacket": number(difference.rightPacket),
+            "right": text(difference.right), "leftPacket": number(difference.leftPacket),
+            "rightPacket": number(difference.rightPacket),
             "effect": .bool(difference.effect),
         ]).text
     }

@@ -55,7 +55,8 @@ private struct TraceFacts {
         let trace: Trace
         do { trace = try Trace.load(path: path) } catch { throw TraceAccess.failure(error) }
         damage = trace.damage
-        let (secrets, place) = try TraceAccess.secrets(for: path, session: trace.header.session, embedded: trace.secrets, arguments)
+        let (secrets, place) = try TraceAccess.secrets(
+            for: path, session: trace.header.session, embedded: trace.secrets, arguments)
         let scan = Scan(trace, secrets, try TraceAccess.grammars(arguments))
 
         facts.append(("session", scan.session))
@@ -141,11 +142,15 @@ private struct Scan {
                     refusal = (packet, commands[packet] ?? "a command", decoded.summary)
                 }
             case .call:
-                if case .call(let call)? = decoded.meta, call.parent == nil, flow == nil { flow = call.flow ?? MetaRowNames.base(call.function) }
+                if case .call(let call)? = decoded.meta, call.parent == nil, flow == nil {
+                    flow = call.flow ?? MetaRowNames.base(call.function)
+                }
             case .returned:
                 if case .return(let row)? = decoded.meta { ending = row }
             case .error:
-                if case .error(let row)? = decoded.meta { failure = (row.after ?? decoded.row.packetID ?? 0, String(decoded.summary.prefix { $0 != ";" })) }
+                if case .error(let row)? = decoded.meta {
+                    failure = (row.after ?? decoded.row.packetID ?? 0, String(decoded.summary.prefix { $0 != ";" }))
+                }
             case .transport:
                 if case .transport(let row)? = decoded.meta, row.identifier?.isEmpty == false { identifiers += 1 }
             default: break
@@ -159,7 +164,8 @@ private struct Scan {
         if let failure {
             endsBadly = "exchange \(failure.number): \(failure.what)"
         } else if ending?.ok == false {
-            endsBadly = refusal.map { "exchange \($0.number): \($0.answer) to \($0.what)" } ?? "threw \(ending?.case ?? "an error")"
+            endsBadly =
+                refusal.map { "exchange \($0.number): \($0.answer) to \($0.what)" } ?? "threw \(ending?.case ?? "an error")"
         }
         privacy = Scan.privacy(identifiers: identifiers, sealed: sealedRows, protected: protectedRows)
         guessable =

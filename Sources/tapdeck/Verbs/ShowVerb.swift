@@ -32,7 +32,9 @@ enum ShowVerb: Verb {
         if arguments.has("--tree"), arguments.wantsJSON { throw Failure.usage("show prints a tree or objects: --tree or --json") }
         var filter: FieldFilter?
         if let text = arguments.value("--filter") {
-            do { filter = try FieldFilter(text, grammars: try TraceAccess.grammars(arguments)) } catch let error as FieldFilterError {
+            do { filter = try FieldFilter(text, grammars: try TraceAccess.grammars(arguments)) } catch let error
+                as FieldFilterError
+            {
                 throw Failure.usage(error.description)
             }
         }
@@ -74,7 +76,9 @@ private struct View {
             interfaces: [], secrets: secrets, showsSecrets: showsSecrets, grammars: try TraceAccess.grammars(arguments))
         decoder.triesNearMisses = true
         decoder.wantsFields = form != .summary || filter != nil
-        var output = Output(view: self, json: JSONView(showsSecrets: showsSecrets, secrets: secrets), summary: TraceSummary(folds: !arguments.has("--all")))
+        var output = Output(
+            view: self, json: JSONView(showsSecrets: showsSecrets, secrets: secrets),
+            summary: TraceSummary(folds: !arguments.has("--all")))
         var groups = ExchangeGroups()
         while let item = reader.next() {
             switch item {
