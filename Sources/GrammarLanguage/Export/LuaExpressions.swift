@@ -11,6 +11,9 @@ extension LuaFlow {
             let value = program.constants[Int(step.b)]
             numbers.append(LuaValue(String(value), constant: UInt64(exactly: value)))
         case .slotNumber: slotNumber(Int(step.b))
+        case .slotIs:
+            slotNumber(Int(step.b))
+            numbers[numbers.count - 1] = LuaValue("V[\(Int(step.b))] == \(Int(step.c))", isTruth: true)
         case .slotCount: numbers.append(LuaValue("(C[\(Int(step.b))] or 0)"))
         case .has: numbers.append(LuaValue("S[\(Int(step.b))]", isTruth: true))
         case .remaining: numbers.append(LuaValue("(e - pos)"))

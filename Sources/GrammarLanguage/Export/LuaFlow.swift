@@ -157,7 +157,7 @@ struct LuaFlow {
             shape.loops += 1
         case .same:
             if step.a == 1 { shape.octets -= 1 } else { shape.numbers -= 1 }
-        case .push, .constant, .slotNumber, .slotCount, .has, .remaining, .peek, .inState: shape.numbers += 1
+        case .push, .constant, .slotNumber, .slotIs, .slotCount, .has, .remaining, .peek, .inState: shape.numbers += 1
         case .add, .subtract, .multiply, .and, .or, .xor, .shiftLeft, .shiftRight, .equal, .unequal, .less, .lessEqual:
             shape.numbers -= 1
         case .variable: if step.a == 1 { shape.numbers += 1 } else { shape.octets += 1 }
@@ -257,7 +257,7 @@ struct LuaSlots {
     init(_ program: Program) {
         for step in program.code {
             switch step.op {
-            case .slotNumber: numbers.insert(Int(step.b))
+            case .slotNumber, .slotIs: numbers.insert(Int(step.b))
             case .slotCount, .has, .slotBytes, .slotRaw, .before: ranges.insert(Int(step.b))
             case .slotRange: ranges.formUnion([Int(step.b), Int(step.c)])
             case .derive: ranges.insert(Int(program.nodes[Int(step.b)].slot))

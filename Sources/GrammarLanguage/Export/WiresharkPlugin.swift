@@ -180,6 +180,8 @@ struct LuaWriter {
             let info = program.exchanges[number]
             lines.append("Q[\(number)] = \(Lua.quoted(info.label.isEmpty ? info.name : info.label))")
             lines.append("E[\(number)] = {")
+            // Nothing will answer.
+            if info.response < 0 { lines.append("  alone = true,") }
             for isRequest in [true, false] {
                 let refinements = info.refinements.filter { $0.ofRequest == isRequest && $0.slot >= 0 }
                 guard !refinements.isEmpty else { continue }
@@ -222,9 +224,9 @@ struct LuaWriter {
             "  local key = 0",
             "  if d.slot >= 0 then",
             "    key = V[d.slot]",
-            "    if not key then return nil end",
+            "    key = key and key % 256 or 256",
             "  end",
-            "  local found = d.lists[key % 256]",
+            "  local found = d.lists[key]",
             "  if not found then return nil end",
             "  for i = 1, #found do",
             "    local test = E[found[i]].condition",
@@ -264,7 +266,7 @@ struct LuaWriter {
 
     private mutating func gatherLines(reachable: [Int]) -> [String] {
         program.gathers.map { info in
-            var parts = ["request = \(info.ofRequest)", "root = \(info.root)", "part = \(info.part)", "more = \(function(info.more))"]
+            var parts = ["grammar = \(Lua.quoted(info.grammar))", "request = \(info.ofRequest)", "root = \(info.root)", "part = \(info.part)", "more = \(function(info.more))"]
             if info.next >= 0 { parts.append("next = \(function(info.next))") }
             if info.condition >= 0 { parts.append("condition = \(function(info.condition))") }
             if info.decode >= 0 {

@@ -120,8 +120,9 @@ enum GrammarVerb: Verb {
         let program = try library(arguments).program
         let list = FieldExplanation.of(field, in: program)
         guard !list.isEmpty else {
-            throw Failure(
-                .notSo, "no field is called \(field)\(Nearest.suggestion(for: field, among: FieldExplanation.paths(in: program)))")
+            let paths = FieldExplanation.paths(in: program)
+            let known = field.contains(".") ? paths : Array(Set(paths.map { lastPart($0) })).sorted()
+            throw Failure(.notSo, "no field is called \(field)\(Nearest.suggestion(for: field, among: known))")
         }
         for item in list {
             if arguments.wantsJSON {
@@ -178,6 +179,8 @@ enum GrammarVerb: Verb {
             throw Failure(.outside, "\(file) cannot be written")
         }
     }
+
+    private static func lastPart(_ path: String) -> String { String(path.split(separator: ".").last ?? "") }
 
     static func lastName(_ path: String) -> String { String(path.split(separator: "/").last ?? "") }
 }
