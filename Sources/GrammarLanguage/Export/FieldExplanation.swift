@@ -114,7 +114,7 @@ struct Explainer {
             let step = program.code[pc]
             var names: [String] = []
             switch step.op {
-            case .slotNumber, .slotCount, .slotBytes, .slotRaw: names = [Int(step.b)].compactMap(name)
+            case .slotNumber, .slotIs, .slotCount, .slotBytes, .slotRaw: names = [Int(step.b)].compactMap(name)
             case .slotRange: names = [Int(step.b), Int(step.c)].compactMap(name)
             case .before: names = ["everything before it"]
             case .variable: names = [program.strings[program.variables[Int(step.b)].name]]

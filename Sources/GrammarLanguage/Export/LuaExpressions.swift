@@ -13,8 +13,7 @@ extension LuaFlow {
         case .slotNumber: slotNumber(Int(step.b))
         case .slotIs:
             slotNumber(Int(step.b))
-            let value = popNumber()
-            numbers.append(LuaValue("(\(value.number) == \(Int(step.c)))", isTruth: true, isUnknown: value.isUnknown))
+            numbers[numbers.count - 1] = LuaValue("V[\(Int(step.b))] == \(Int(step.c))", isTruth: true)
         case .slotCount: numbers.append(LuaValue("(C[\(Int(step.b))] or 0)"))
         case .has: numbers.append(LuaValue("S[\(Int(step.b))]", isTruth: true))
         case .remaining: numbers.append(LuaValue("(e - pos)"))
@@ -39,8 +38,7 @@ extension LuaFlow {
         case .bytesEqual:
             let right = popOctets()
             let left = popOctets()
-            numbers.append(
-                LuaValue("(\(left.text) == \(right.text))", isTruth: true, isUnknown: left.isUnknown || right.isUnknown))
+            numbers.append(LuaValue("(\(left.text) == \(right.text))", isTruth: true, isUnknown: left.isUnknown || right.isUnknown))
         default: operateOctets(step, &fields)
         }
     }
@@ -155,8 +153,7 @@ extension LuaFlow {
             } else {
                 let expert = fields.expert(Int(step.c))
                 if mayDoubt { lines.append("t = u u = nil") } else { lines.append("t = nil") }
-                lines.append(
-                    "if not t and not (\(value.truth)) then complain(\(place(info.slot)), \(expert)\(text(info, &fields))) end")
+                lines.append("if not t and not (\(value.truth)) then complain(\(place(info.slot)), \(expert)\(text(info, &fields))) end")
             }
             mayDoubt = false
         case .match:

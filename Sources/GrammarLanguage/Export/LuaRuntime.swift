@@ -6,6 +6,10 @@ enum LuaRuntime {
     static let checksums: Set<String> = ["crcA", "crcB", "lrc"]
 
     static let head = #"""
+        -- One plug-in is enough: another may stand in Wireshark's folder.
+        if rawget(_G, "tapdeck_is_loaded") then return end
+        rawset(_G, "tapdeck_is_loaded", true)
+
         local byte, sub, fmt, floor, huge = string.byte, string.sub, string.format, math.floor, math.huge
         local tapdeck = Proto("tapdeck", "Tapdeck")
         local F, N, M, U, X, T, P, O, D, E, G, W, Y, Q = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}

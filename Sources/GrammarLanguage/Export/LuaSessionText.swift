@@ -20,13 +20,13 @@ extension LuaRuntime {
 
         -- What the first pass learnt, by frame number: the request of a response and back, nanoseconds between them, the
         -- exchange, the layer, the bytes and the kind of a request, what parts were joined to, whose answer blocks carry.
-        local asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, links
+        local asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, joined, links
         local PART = {}
         -- The request whose values are at hand.
         local current
 
         function tapdeck.init()
-          asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, links = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
+          asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, joined, links = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
           current = nil
         end
 
@@ -125,8 +125,15 @@ extension LuaRuntime {
         local function join(tree, number, l, root, isRequest)
           for i = 1, #W do
             local g = W[i]
-            if g.decode and g.request == isRequest and g.root == root and truth(g.condition) then
+            local takes = g.decode and g.request == isRequest and g.root == root
+            if takes and l then
+              -- An answer is read by the grammar that read its command, and is a block like others when none did.
+              takes = truth(g.condition) and (isRequest or l.inner and l.carrier == g.grammar)
+              if takes then joined[number] = i end
+            end
+            if takes and joined[number] == i then
               if l then
+                if isRequest then l.carrier = g.grammar end
                 local s = l.gathers[i] or {}
                 l.gathers[i] = s
                 if #s > 0 and not truth(g.next) then
@@ -221,6 +228,7 @@ extension LuaRuntime {
             exchanges[number], layers[number], kinds[number] = x, layer, shown
             sent[number] = inner and not isJoined and carried or B
             if inner then l.inner = number end
+            if x and E[x].alone then l.number = nil end
           end
           title(top, x)
           if answered[number] then outer:add(p_response, answered[number]):set_generated() end
