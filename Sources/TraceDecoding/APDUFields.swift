@@ -53,7 +53,7 @@ public enum APDUFields {
         guard !isCut, let view = CommandView(decoder, index, isSealed: isProtected(class: frame.first)) else {
             return "\(frame.count) bytes that are no command"
         }
-        return index.headline(view, exchange: outcome.exchange, in: .masterFile)
+        return index.wrapped(decoder, outcome.exchange) ?? index.headline(view, exchange: outcome.exchange, in: .masterFile)
     }
 
     private static func hex(_ octet: UInt8) -> String {

@@ -26,6 +26,29 @@ extension GrammarIndex {
         return name + detail(command, in: place)
     }
 
+    /// `DESFire GetVersion`: the label of an exchange that gives the instruction a name of its own; nil for others.
+    func wrapped(_ decoder: Decoder, _ exchange: Int?) -> String? {
+        guard let exchange, program.exchanges.indices.contains(exchange), let ins = decoder.span(commandFields.ins),
+            decoder.spans[ins].flags.contains(.refined), let text = decoder.text(of: ins)
+        else { return nil }
+        let label = program.exchanges[exchange].label
+        return label.hasSuffix(text) ? nil : "\(label.prefix { $0 != "," }) \(text)"
+    }
+
+    /// `DESFire GetVersion`: a message that is no APDU, by the first of its fields whose values have names.
+    func named(_ decoder: Decoder, _ reading: CardReading.Reading, isRequest: Bool) -> String? {
+        guard let number = reading.exchange, program.exchanges.indices.contains(number) else { return nil }
+        let info = program.exchanges[number]
+        guard info.grammar != "iso14443", info.grammar != "iso7816" else { return nil }
+        let root = isRequest ? info.request : info.response
+        guard program.roots.indices.contains(root),
+            let start = reading.outcome.spans.last(where: { Int(decoder.spans[$0].node) == program.roots[root].node }),
+            let field = reading.outcome.spans.first(where: { $0 > start && program.nodes[Int(decoder.spans[$0].node)].enumeration >= 0 }),
+            let text = decoder.text(of: field)
+        else { return nil }
+        return isRequest ? "\(info.label) \(text)" : "\(Hex.encode(decoder.octets(of: field))) \(text)"
+    }
+
     /// The name of an instruction: `READ BINARY`.
     func instruction(_ ins: UInt8) -> String? {
         guard let names = program.enumeration("iso7816.Ins"), let entry = names.find(UInt64(ins)) else { return nil }

@@ -70,7 +70,7 @@ import TraceFile
         #expect(rows[4...].allSatisfy { $0.opening == .opened })
         #expect(rows[4].annotations.map(\.code) == ["held", "held"])
         #expect(rows[4].annotations.map(\.path) == ["secureMessaging.obj.mac", "iso7816.command.le"])
-        #expect(rows[9].sessions.map(\.name) == ["BACSession", "secureMessaging"])
+        #expect(rows[9].sessions.map(\.name) == ["BACSession", "Document", "secureMessaging"])
         // SSC and session keys of appendix D.3 and D.4: the counter after the last answer.
         #expect(rows[9].counters.map(\.octets) == [hex("887022120C06C22C")])
     }
