@@ -43,7 +43,9 @@ extension GrammarIndex {
         let root = isRequest ? info.request : info.response
         guard program.roots.indices.contains(root),
             let start = reading.outcome.spans.last(where: { Int(decoder.spans[$0].node) == program.roots[root].node }),
-            let field = reading.outcome.spans.first(where: { $0 > start && program.nodes[Int(decoder.spans[$0].node)].enumeration >= 0 }),
+            let field = reading.outcome.spans.first(where: {
+                $0 > start && program.nodes[Int(decoder.spans[$0].node)].enumeration >= 0
+            }),
             let text = decoder.text(of: field)
         else { return nil }
         return isRequest ? "\(info.label) \(text)" : "\(Hex.encode(decoder.octets(of: field))) \(text)"

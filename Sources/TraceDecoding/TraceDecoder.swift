@@ -36,7 +36,8 @@ public struct TraceDecoder: Sendable {
     ///   - showsSecrets: whether fields and opened messages hold octets that are sealed in the trace.
     ///   - grammars: nil for those built in.
     public init(
-        interfaces: [TraceInterface], secrets: SecretStore = SecretStore(), showsSecrets: Bool = false, grammars: GrammarLibrary? = nil
+        interfaces: [TraceInterface], secrets: SecretStore = SecretStore(), showsSecrets: Bool = false,
+        grammars: GrammarLibrary? = nil
     ) {
         self.interfaces = interfaces
         self.showsSecrets = showsSecrets
@@ -79,7 +80,9 @@ public struct TraceDecoder: Sendable {
         if cards[channel] == nil { cards[channel] = newCard() }
         if decoded.row.direction == .received {
             let first = decoded.row.body.first
-            if first == 0x3B || first == 0x3F, cards[channel]?.pending?.packet != decoded.row.packetID || cards[channel]?.pending == nil {
+            if first == 0x3B || first == 0x3F,
+                cards[channel]?.pending?.packet != decoded.row.packetID || cards[channel]?.pending == nil
+            {
                 answerToReset(&decoded)
                 return
             }
@@ -97,7 +100,8 @@ public struct TraceDecoder: Sendable {
         decoded.summary = "ATR \(Hex.encode(decoded.row.body))"
         guard wantsFields, index.answerToReset >= 0 else { return }
         var single = Decoder(index.program)
-        let outcome = single.push(request: decoded.row.body, entry: index.answerToReset, exchange: Int(clamping: decoded.row.packetID ?? 0))
+        let outcome = single.push(
+            request: decoded.row.body, entry: index.answerToReset, exchange: Int(clamping: decoded.row.packetID ?? 0))
         take(&decoded, single, outcome, FieldReader.Cover())
     }
 
@@ -105,13 +109,16 @@ public struct TraceDecoder: Sendable {
         decoded.kind = .command
         decoded.message = "command"
         decoded.isProtected = isProtected(class: places.octets.first)
-        guard index.command >= 0, let reading = cards[channel]?.push(request: places.octets, entry: index.command, packet: decoded.row.packetID)
+        guard index.command >= 0,
+            let reading = cards[channel]?.push(request: places.octets, entry: index.command, packet: decoded.row.packetID)
         else { return }
         cards[channel]?.pending = nil
         finishCommand(&decoded, reading, channel, FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
     }
 
-    private mutating func finishCommand(_ decoded: inout DecodedRow, _ reading: CardReading.Reading, _ channel: Channel, _ cover: FieldReader.Cover) {
+    private mutating func finishCommand(
+        _ decoded: inout DecodedRow, _ reading: CardReading.Reading, _ channel: Channel, _ cover: FieldReader.Cover
+    ) {
         guard let card = cards[channel] else { return }
         take(&decoded, card.decoder, reading.outcome, cover)
         judge(&decoded, card.decoder, reading.outcome)
@@ -119,7 +126,8 @@ public struct TraceDecoder: Sendable {
         let view = CommandView(card.decoder, index, isSealed: isSealed)
         if let view {
             decoded.summary =
-                index.wrapped(card.decoder, reading.exchange) ?? index.headline(view, exchange: reading.exchange, in: card.files.place)
+                index.wrapped(card.decoder, reading.exchange)
+                ?? index.headline(view, exchange: reading.exchange, in: card.files.place)
             if view.ins == 0xB0, view.p1 & 0x80 == 0, let ne = view.ne, !isSealed, view.cla != 0xFF {
                 decoded.read = ReadPlace(offset: view.offset, length: ne)
                 decoded.fileName = card.files.name
@@ -138,26 +146,35 @@ public struct TraceDecoder: Sendable {
         let isPaired = pending != nil && (pending?.packet == decoded.row.packetID || pending?.packet == nil)
         if !isPaired { cards[channel]?.decoder.machine.state.pending = nil }
         cards[channel]?.pending = nil
-        guard index.response >= 0, let reading = cards[channel]?.push(response: places.octets, entry: index.response, packet: decoded.row.packetID)
+        guard index.response >= 0,
+            let reading = cards[channel]?.push(response: places.octets, entry: index.response, packet: decoded.row.packetID)
         else { return }
-        finishResponse(&decoded, reading, isPaired ? pending : nil, channel, FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
+        finishResponse(
+            &decoded, reading, isPaired ? pending : nil, channel,
+            FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
     }
 
     private mutating func finishResponse(
-        _ decoded: inout DecodedRow, _ reading: CardReading.Reading, _ pending: CardReading.Pending?, _ channel: Channel, _ cover: FieldReader.Cover
+        _ decoded: inout DecodedRow, _ reading: CardReading.Reading, _ pending: CardReading.Pending?, _ channel: Channel,
+        _ cover: FieldReader.Cover
     ) {
         guard let card = cards[channel] else { return }
         decoded.isProtected = pending?.isProtected ?? false
         take(&decoded, card.decoder, reading.outcome, cover)
         judge(&decoded, card.decoder, reading.outcome)
-        guard let sw = card.decoder.span(index.statusWord), reading.outcome.spans.contains(sw), card.decoder.spans[sw].bitCount == 16 else {
+        guard let sw = card.decoder.span(index.statusWord), reading.outcome.spans.contains(sw),
+            card.decoder.spans[sw].bitCount == 16
+        else {
             decoded.isSuccess = false
             decoded.summary = "malformed answer, \(decoded.row.body.count) bytes"
             return
         }
         let word = UInt16(truncatingIfNeeded: card.decoder.spans[sw].value)
         decoded.isSuccess = word == 0x9000
-        let data = card.decoder.span(index.responseData).flatMap { reading.outcome.spans.contains($0) ? card.decoder.octets(of: $0) : nil } ?? []
+        let data =
+            card.decoder.span(index.responseData).flatMap {
+                reading.outcome.spans.contains($0) ? card.decoder.octets(of: $0) : nil
+            } ?? []
         let wasOpened = decoded.derived(from: .plain, card.decoder, reading.outcome)
         if decoded.isProtected, !wasOpened, decoded.row.body.count > 2 {
             decoded.isSuccess = decoded.row.body.suffix(2).elementsEqual([0x90, 0x00])
@@ -219,7 +236,9 @@ public struct TraceDecoder: Sendable {
             FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
     }
 
-    private mutating func carried(_ decoded: inout DecodedRow, _ body: [UInt8], _ entry: Int, _ channel: Channel, _ cover: FieldReader.Cover) {
+    private mutating func carried(
+        _ decoded: inout DecodedRow, _ body: [UInt8], _ entry: Int, _ channel: Channel, _ cover: FieldReader.Cover
+    ) {
         let isAnswer = decoded.row.direction == .received
         let pending = isAnswer ? cards[channel]?.pending : nil
         let reading =
@@ -231,7 +250,9 @@ public struct TraceDecoder: Sendable {
         take(&decoded, card.decoder, reading.outcome, cover)
         judge(&decoded, card.decoder, reading.outcome)
         if isAnswer {
-            guard let sw = card.decoder.span(index.statusWord), reading.outcome.spans.contains(sw), card.decoder.spans[sw].bitCount == 16 else {
+            guard let sw = card.decoder.span(index.statusWord), reading.outcome.spans.contains(sw),
+                card.decoder.spans[sw].bitCount == 16
+            else {
                 if let text = index.named(card.decoder, reading, isRequest: false) { decoded.answer = text }
                 return
             }
@@ -239,7 +260,9 @@ public struct TraceDecoder: Sendable {
             let data = card.decoder.octets(inSlot: index.responseData) ?? []
             cards[channel]?.pending = nil
             decoded.answer = index.answer(data: data, status: word, to: pending?.view?.ins)
-            if let view = pending?.view, let whole = cards[channel]?.files.push(view, data: data, status: word, packet: decoded.row.packetID, index) {
+            if let view = pending?.view,
+                let whole = cards[channel]?.files.push(view, data: data, status: word, packet: decoded.row.packetID, index)
+            {
                 decoded.answer = "\(whole.text) whole"
                 if wantsFields { decoded.file = file(whole) }
             }
@@ -259,7 +282,8 @@ public struct TraceDecoder: Sendable {
 
     /// What the grammar calls the frame: the label of its exchange. One that stands for many is left as octets.
     private func kindOfFrame(_ decoder: Decoder, _ outcome: Decoder.Outcome) -> String? {
-        guard let number = outcome.exchange, let name = decoder.exchangeName(number), name.name != "OTHER", name.name != "BLOCK" else {
+        guard let number = outcome.exchange, let name = decoder.exchangeName(number), name.name != "OTHER", name.name != "BLOCK"
+        else {
             return nil
         }
         return name.label
@@ -267,7 +291,9 @@ public struct TraceDecoder: Sendable {
 
     // MARK: - What every decoded row gets
 
-    private mutating func take(_ decoded: inout DecodedRow, _ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: FieldReader.Cover) {
+    private mutating func take(
+        _ decoded: inout DecodedRow, _ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: FieldReader.Cover
+    ) {
         var ofSpan: [Int: Int] = [:]
         if wantsFields {
             let read = reader.fields(decoder, outcome, cover)
@@ -282,9 +308,12 @@ public struct TraceDecoder: Sendable {
         for annotation in decoder.annotations[outcome.annotations] {
             decoded.annotations.append(describe(annotation, decoder, outcome, cover, ofSpan))
         }
-        if let plain = outcome.buffers.last(where: { decoder.buffers[$0].origin == .plain }), plain != outcome.buffers.lowerBound {
+        if let plain = outcome.buffers.last(where: { decoder.buffers[$0].origin == .plain }), plain != outcome.buffers.lowerBound
+        {
             if wantsFields {
-                decoded.plain = decoded.derived.first { $0.number == plain - outcome.buffers.lowerBound }.flatMap { $0.octets.isEmpty ? nil : $0.octets }
+                decoded.plain = decoded.derived.first { $0.number == plain - outcome.buffers.lowerBound }.flatMap {
+                    $0.octets.isEmpty ? nil : $0.octets
+                }
             } else if cover.showsSecrets || cover.places.isEmpty {
                 decoded.plain = decoder.octets(ofBuffer: plain)
             }
@@ -292,7 +321,8 @@ public struct TraceDecoder: Sendable {
     }
 
     private func describe(
-        _ annotation: GrammarRuntime.Annotation, _ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: FieldReader.Cover, _ ofSpan: [Int: Int]
+        _ annotation: GrammarRuntime.Annotation, _ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: FieldReader.Cover,
+        _ ofSpan: [Int: Int]
     ) -> Annotation {
         var shown = annotation
         if !cover.places.isEmpty, !cover.showsSecrets { (shown.expected, shown.actual) = (nil, nil) }
@@ -319,7 +349,9 @@ public struct TraceDecoder: Sendable {
     /// How a protected message stands, and the counters of what protects it.
     private func judge(_ decoded: inout DecodedRow, _ decoder: Decoder, _ outcome: Decoder.Outcome) {
         let annotations = decoder.annotations[outcome.annotations]
-        let hasOpened = outcome.buffers.dropFirst().contains { decoder.buffers[$0].origin == .plain || decoder.buffers[$0].origin == .opened }
+        let hasOpened = outcome.buffers.dropFirst().contains {
+            decoder.buffers[$0].origin == .plain || decoder.buffers[$0].origin == .opened
+        }
         if annotations.contains(where: { $0.code == .failed && $0.severity == .error }) {
             decoded.opening = .failed
         } else if hasOpened {
@@ -389,7 +421,9 @@ public struct TraceDecoder: Sendable {
             return
         }
         MetaText.describe(meta, &decoded, secrets: secrets)
-        if case .return(let row) = meta { decoded.summary = "\(calls.name(of: row.call) ?? "call \(row.call)"): \(decoded.summary)" }
+        if case .return(let row) = meta {
+            decoded.summary = "\(calls.name(of: row.call) ?? "call \(row.call)"): \(decoded.summary)"
+        }
         guard let event = calls.push(meta, time: decoded.row.time), !index.program.sessions.isEmpty else { return }
         if cards[.calls] == nil { cards[.calls] = newCard() }
         switch event {
@@ -397,10 +431,13 @@ public struct TraceDecoder: Sendable {
         case .happened(let name, let isSuccess, let error, let values):
             guard
                 let outcome = cards[.calls]?.decoder.push(
-                    event: name, isSuccess: isSuccess, error: error, values: values, exchange: Int(clamping: decoded.row.packetID ?? 0))
+                    event: name, isSuccess: isSuccess, error: error, values: values,
+                    exchange: Int(clamping: decoded.row.packetID ?? 0))
             else { return }
             if let card = cards[.calls] { take(&decoded, card.decoder, outcome, FieldReader.Cover(showsSecrets: showsSecrets)) }
-            if decoded.grammar.isEmpty, !decoded.annotations.isEmpty { decoded.grammar = index.program.sessions.first { $0.events.contains(name) }?.grammar ?? "" }
+            if decoded.grammar.isEmpty, !decoded.annotations.isEmpty {
+                decoded.grammar = index.program.sessions.first { $0.events.contains(name) }?.grammar ?? ""
+            }
         }
     }
 }

@@ -38,7 +38,8 @@ extension LuaFlow {
         case .bytesEqual:
             let right = popOctets()
             let left = popOctets()
-            numbers.append(LuaValue("(\(left.text) == \(right.text))", isTruth: true, isUnknown: left.isUnknown || right.isUnknown))
+            numbers.append(
+                LuaValue("(\(left.text) == \(right.text))", isTruth: true, isUnknown: left.isUnknown || right.isUnknown))
         default: operateOctets(step, &fields)
         }
     }
@@ -153,7 +154,8 @@ extension LuaFlow {
             } else {
                 let expert = fields.expert(Int(step.c))
                 if mayDoubt { lines.append("t = u u = nil") } else { lines.append("t = nil") }
-                lines.append("if not t and not (\(value.truth)) then complain(\(place(info.slot)), \(expert)\(text(info, &fields))) end")
+                lines.append(
+                    "if not t and not (\(value.truth)) then complain(\(place(info.slot)), \(expert)\(text(info, &fields))) end")
             }
             mayDoubt = false
         case .match:

@@ -55,7 +55,10 @@ struct LuaWriter {
             rootFunction(roots[done])
             done += 1
         }
-        sections.append(["-- Made by `tapdeck grammar lua` from: \(program.grammars.map(\.name).sorted().joined(separator: ", ")).", "-- SPDX-License-Identifier: MIT", ""])
+        sections.append([
+            "-- Made by `tapdeck grammar lua` from: \(program.grammars.map(\.name).sorted().joined(separator: ", ")).",
+            "-- SPDX-License-Identifier: MIT", "",
+        ])
         sections.append([LuaRuntime.head])
         sections.append(fields.enumerationLines())
         sections.append(fields.fieldLines)
@@ -65,7 +68,9 @@ struct LuaWriter {
         sections.append(exchanges)
         sections.append(layers)
         sections.append(gathers)
-        for (name, root) in [("command", command), ("response", response), ("block", block), ("block_answer", answer), ("atr", atr)] {
+        for (name, root) in [
+            ("command", command), ("response", response), ("block", block), ("block_answer", answer), ("atr", atr),
+        ] {
             sections.append(["local r_\(name) = \(root.map(String.init) ?? "nil")"])
         }
         sections.append([LuaRuntime.tail])
@@ -191,7 +196,9 @@ struct LuaWriter {
                     let slot = refinement.slot
                     if refinement.enumeration >= 0 {
                         fields.use(enumeration: refinement.enumeration)
-                        lines.append("    if I[\(slot)] and V[\(slot)] and \(test) then refined(\(refinement.enumeration), V[\(slot)], I[\(slot)]) end")
+                        lines.append(
+                            "    if I[\(slot)] and V[\(slot)] and \(test) then refined(\(refinement.enumeration), V[\(slot)], I[\(slot)]) end"
+                        )
                     } else {
                         want(refinement.root)
                         lines.append("    if I[\(slot)] and \(test) then within(\(refinement.root), \(slot)) end")
@@ -201,12 +208,13 @@ struct LuaWriter {
             }
             lines.append("}")
         }
-        lines.insert(contentsOf: [
-            "local function refined(n, v, it)",
-            "  local text = N[n][v] or (M[n] and M[n](v))",
-            "  if text then it:append_text(\" (\" .. text .. \")\") else it:add_proto_expert_info(x_unknown) end",
-            "end",
-        ], at: 0)
+        lines.insert(
+            contentsOf: [
+                "local function refined(n, v, it)",
+                "  local text = N[n][v] or (M[n] and M[n](v))",
+                "  if text then it:append_text(\" (\" .. text .. \")\") else it:add_proto_expert_info(x_unknown) end",
+                "end",
+            ], at: 0)
         for (index, dispatch) in program.dispatches.enumerated() {
             lines.append("D[\(dispatch.root)] = {slot = \(dispatch.slot), lists = {}}")
             for (value, list) in dispatch.lists.enumerated() where !list.isEmpty {
@@ -266,7 +274,10 @@ struct LuaWriter {
 
     private mutating func gatherLines(reachable: [Int]) -> [String] {
         program.gathers.map { info in
-            var parts = ["grammar = \(Lua.quoted(info.grammar))", "request = \(info.ofRequest)", "root = \(info.root)", "part = \(info.part)", "more = \(function(info.more))"]
+            var parts = [
+                "grammar = \(Lua.quoted(info.grammar))", "request = \(info.ofRequest)", "root = \(info.root)",
+                "part = \(info.part)", "more = \(function(info.more))",
+            ]
             if info.next >= 0 { parts.append("next = \(function(info.next))") }
             if info.condition >= 0 { parts.append("condition = \(function(info.condition))") }
             if info.decode >= 0 {
@@ -295,7 +306,8 @@ struct LuaWriter {
                 let slot = Int(program.nodes[Int(step.b)].slot)
                 if let assignment = info.assignments.first(where: { $0.slot == slot }) {
                     guard assignment.condition < 0 else { return nil }
-                    parts.append(assignment.code >= 0 ? "\(function(assignment.code))() or \"\"" : "octets(\(assignment.source)) or \"\"")
+                    parts.append(
+                        assignment.code >= 0 ? "\(function(assignment.code))() or \"\"" : "octets(\(assignment.source)) or \"\"")
                 } else {
                     parts.append("octets(\(slot)) or \"\"")
                 }
