@@ -97,8 +97,10 @@ import Testing
         let page = try #require(GrammarPage.pages([GrammarSource(name: "small.grammar", text: Self.small)]).first)
         #expect(page.name == "small")
         let expected = [
-            "- ISO 1, clause 2", "A message with one of everything.", "| 0 | kind | `Kind` | kind |", "| 1 | version | `u8` | = `3` |",
-            "| 3… | data | `bytes(count)` | the data; drawn at random |", "| | b4-b1 low |  | low part |", "- `6F` **outer** outer",
+            "- ISO 1, clause 2", "A message with one of everything.", "| 0 | kind | `Kind` | kind |",
+            "| 1 | version | `u8` | = `3` |",
+            "| 3… | data | `bytes(count)` | the data; drawn at random |", "| | b4-b1 low |  | low part |",
+            "- `6F` **outer** outer",
             "  - `84` **name** name: `ascii`", "| 2? | masked | masked {low} |", "```mermaid", "    [*] --> asleep",
             "    asleep --> awake : ASK ok", "    awake --> asleep : reset (contested)",
             "    awake --> awake : ASK when request.version == 3", "> 010302AABB126F0484024142",
@@ -223,7 +225,8 @@ import Testing
 
     @Test func theEditorsKnowTheSameWordsAsTheLanguage() throws {
         let lists = [
-            ("declarations", "tapdeckDeclaration", GrammarVocabulary.declarations), ("words", "tapdeckWord", GrammarVocabulary.words),
+            ("declarations", "tapdeckDeclaration", GrammarVocabulary.declarations),
+            ("words", "tapdeckWord", GrammarVocabulary.words),
             ("types", "tapdeckType", GrammarVocabulary.types), ("functions", "tapdeckFunction", GrammarVocabulary.functions),
         ]
         let folder = ExportSupport.folder + "/Editor"

@@ -40,7 +40,9 @@ struct PageWriter {
 
     mutating func page(_ file: SyntaxFile) {
         lines += ["# \(file.grammar?.text ?? "grammar")", ""]
-        if !file.uses.isEmpty { lines += ["Uses \(file.uses.map { "[\($0.text)](\($0.text).md)" }.joined(separator: ", ")).", ""] }
+        if !file.uses.isEmpty {
+            lines += ["Uses \(file.uses.map { "[\($0.text)](\($0.text).md)" }.joined(separator: ", ")).", ""]
+        }
         if !file.citations.isEmpty { lines += file.citations.map { "- \($0.text)" } + [""] }
         section("Messages", file.declarations) { writer, declaration in
             switch declaration {
@@ -199,8 +201,10 @@ struct PageWriter {
         if let type = entry.type {
             if case .inline(let items, _) = type {
                 text += ": "
-                text += items.compactMap { if case .field(let it) = $0 { "\(it.name.text) `\(words.type(it.type))`" } else { nil } }
-                    .joined(separator: ", ")
+                text += items.compactMap {
+                    if case .field(let it) = $0 { "\(it.name.text) `\(words.type(it.type))`" } else { nil }
+                }
+                .joined(separator: ", ")
             } else {
                 text += ": `\(words.type(type))`"
             }
