@@ -20,8 +20,7 @@ extension LuaFlow {
         case .peek:
             let place = Int(step.c) == 0 ? "pos" : "pos + \(Int(step.c))"
             numbers.append(LuaValue("(\(place) < e and byte(B, \(place) + 1) or -1)"))
-        // A session's state is not known here.
-        case .inState: numbers.append(LuaValue("0", isUnknown: true))
+        case .inState: numbers.append(LuaValue("(states[\(Int(step.b))] == \(Int(step.c)))", isTruth: true))
         case .not:
             let value = popNumber()
             numbers.append(LuaValue("not (\(value.truth))", isTruth: true, isUnknown: value.isUnknown))
@@ -92,12 +91,12 @@ extension LuaFlow {
         let slot = Int(step.b)
         switch step.op {
         case .literal: octets.append(LuaValue(Lua.quoted(program.literals[slot])))
-        case .slotBytes: octets.append(LuaValue("octets(\(slot))"))
+        case .slotBytes: octets.append(LuaValue("\(octetsOf(slot))"))
         case .slotRaw, .before:
             // A tag's head is not kept.
             let isTag = program.slotNodes[slot].contains { program.nodes[$0].kind == .tag }
             let isUnknown = isTag || step.op == .before
-            octets.append(LuaValue(isUnknown ? "nil" : "(octets(\(slot)) or \"\")", isUnknown: isUnknown))
+            octets.append(LuaValue(isUnknown ? "nil" : "(\(octetsOf(slot)) or \"\")", isUnknown: isUnknown))
         case .slotRange: octets.append(LuaValue("stretch(\(slot), \(Int(step.c)))"))
         case .joined: octets.append(LuaValue("J"))
         case .concatenate:
@@ -130,6 +129,8 @@ extension LuaFlow {
         default: statement(step, &fields)
         }
     }
+
+    private func octetsOf(_ slot: Int) -> String { slots.asked.contains(slot) ? "asked_octets(\(slot))" : "octets(\(slot))" }
 
     private mutating func transform(_ number: Int) {
         let info = program.transforms[number]

@@ -224,7 +224,8 @@ struct LuaFlow {
             if numbers.isEmpty, !octets.isEmpty {
                 lines.append("do return \(popOctets().text) end")
             } else {
-                lines.append("do return \(popNumber().number) end")
+                let value = popNumber()
+                lines.append("do return \(value.isUnknown ? "nil" : value.number) end")
             }
         }
     }
@@ -253,6 +254,8 @@ struct LuaSlots {
     var ranges: Set<Int> = []
     var items: Set<Int> = []
     var truncations: Set<Int> = []
+    /// Slots of requests: their octets are the request's, also while its answer is read.
+    private(set) var asked: Set<Int> = []
 
     init(_ program: Program) {
         for step in program.code {
@@ -290,6 +293,10 @@ struct LuaSlots {
         }
         for info in program.yields {
             for assignment in info.assignments { ranges.formUnion([assignment.slot, assignment.source]) }
+        }
+        for root in Set(program.exchanges.map(\.request)) where program.roots.indices.contains(root) {
+            let info = program.roots[root]
+            asked.formUnion(info.firstSlot..<info.firstSlot + info.slotCount)
         }
         numbers.remove(-1)
         ranges.remove(-1)

@@ -50,6 +50,7 @@ struct LuaWriter {
         let gathers = gatherLines(reachable: starts)
         let exchanges = exchangeLines(requests: Set(starts))
         let layers = layerLines(reachable: starts)
+        let sessions = sessionLines()
         var done = 0
         while done < roots.count {
             rootFunction(roots[done])
@@ -68,6 +69,7 @@ struct LuaWriter {
         sections.append(exchanges)
         sections.append(layers)
         sections.append(gathers)
+        sections.append(sessions)
         for (name, root) in [
             ("command", command), ("response", response), ("block", block), ("block_answer", answer), ("atr", atr),
         ] {
@@ -269,6 +271,42 @@ struct LuaWriter {
             }
             lines.append("end")
         }
+        return lines
+    }
+
+    /// The sessions whose states some guard asks for, as far as exchanges move them; calls and resets are not in frames.
+    private mutating func sessionLines() -> [String] {
+        let asked = Set(program.code.filter { $0.op == .inState }.map { Int($0.b) })
+        var lines = ["local sessions = {}"]
+        var first: [String] = []
+        for number in asked.sorted() where program.sessions.indices.contains(number) {
+            let session = program.sessions[number]
+            first.append("[\(number)] = \(session.initial)")
+            lines.append("sessions[\(number)] = {")
+            for (state, list) in session.transitions.enumerated() {
+                var transitions: [String] = []
+                for transition in list where transition.takesAny || !transition.exchanges.isEmpty {
+                    var parts = ["on = {\(transition.exchanges.map { "[\($0)] = true" }.joined(separator: ", "))}"]
+                    if transition.takesAny { parts.append("any = true") }
+                    switch transition.outcome {
+                    case .any: break
+                    case .ok: parts.append("ok = true")
+                    case .error, .errorNamed: parts.append("ok = false")
+                    }
+                    if transition.condition >= 0 { parts.append("condition = \(function(transition.condition))") }
+                    if transition.target >= 0 { parts.append("to = \(transition.target)") }
+                    transitions.append("{\(parts.joined(separator: ", "))}")
+                }
+                if !transitions.isEmpty { lines.append("  [\(state)] = {\(transitions.joined(separator: ", "))},") }
+            }
+            lines.append("}")
+        }
+        lines.append("local first_states = {\(first.joined(separator: ", "))}")
+        lines.append("local function succeeded(root)")
+        for root in program.roots.indices where program.roots[root].okCode >= 0 {
+            lines.append("  if root == \(root) then return (\(function(program.roots[root].okCode))() or 0) ~= 0 end")
+        }
+        lines += ["  return true", "end"]
         return lines
     }
 
