@@ -15,17 +15,17 @@ public struct TraceDecoder: Sendable {
     /// Whether failed checks try the neighbours that the grammars name, which costs time on hostile input.
     public var triesNearMisses = false
 
-    private let secrets: SecretStore
-    private let showsSecrets: Bool
-    private let index: GrammarIndex
-    private let keys: KeyTable
-    private var interfaces: [TraceInterface]
-    private var reader: FieldReader
-    private var cards: [Channel: CardReading] = [:]
-    private var calls = CallEvents()
+    let secrets: SecretStore
+    let showsSecrets: Bool
+    let index: GrammarIndex
+    let keys: KeyTable
+    var interfaces: [TraceInterface]
+    var reader: FieldReader
+    var cards: [Channel: CardReading] = [:]
+    var calls = CallEvents()
 
     /// What a decoder of the grammars belongs to.
-    private enum Channel: Hashable {
+    enum Channel: Hashable {
         case apdu(Int)
         case rf(Int)
         case plain(Int)
@@ -73,7 +73,7 @@ public struct TraceDecoder: Sendable {
 
     // MARK: - APDUs
 
-    private func newCard() -> CardReading { CardReading(index, keys, triesNearMisses: triesNearMisses) }
+    func newCard() -> CardReading { CardReading(index, keys, triesNearMisses: triesNearMisses) }
 
     private mutating func apdu(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ channel: Channel) {
         decoded.grammar = "iso7816"
@@ -199,7 +199,7 @@ public struct TraceDecoder: Sendable {
     }
 
     /// What a whole file holds, as its grammar tells.
-    private mutating func file(_ whole: FileTracker.Whole) -> DecodedFile {
+    mutating func file(_ whole: FileTracker.Whole) -> DecodedFile {
         var file = DecodedFile(name: whole.text, octets: whole.octets, exchanges: whole.exchanges, fields: [])
         let message = whole.name.prefix(1).uppercased() + whole.name.dropFirst()
         guard let entry = index.program.entry(named: "\(whole.grammar).\(message)") else { return file }
@@ -215,165 +215,6 @@ public struct TraceDecoder: Sendable {
         decoded.grammar = "iso7816"
         if decoded.row.direction == .received { response(&decoded, places, channel) } else { command(&decoded, places, channel) }
         if decoded.summary.isEmpty { decoded.summary = "\(decoded.row.body.count) bytes, derived" }
-    }
-
-    // MARK: - Frames
-
-    private mutating func frame(_ decoded: inout DecodedRow, _ places: SealedPlaces) {
-        decoded.kind = .frame
-        let protocolText = decoded.row.protocolText ?? decoded.row.dissector
-        decoded.grammar = decoded.row.dissector
-        // Link type 264 puts four octets before a frame: version, event, length.
-        let shown = decoded.row.body.dropFirst(decoded.row.dissector == "iso14443" && decoded.row.body.count >= 4 ? 4 : 0)
-        let room = max(4, 18 - protocolText.utf8.count / 2)
-        decoded.summary = "\(protocolText) \(Hex.encode(shown.prefix(room)))\(shown.count > room ? "..." : "")"
-        decoded.answer = shown.count > 7 ? "\(Hex.encode(shown.prefix(5)))..." : Hex.encode(shown)
-        guard let entries = index.frame(decoded.row.dissector) else { return }
-        let channel = Channel.rf(decoded.row.interface)
-        if cards[channel] == nil { cards[channel] = newCard() }
-        carried(
-            &decoded, places.octets, decoded.row.direction == .received ? entries.response : entries.request, channel,
-            FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
-    }
-
-    private mutating func carried(
-        _ decoded: inout DecodedRow, _ body: [UInt8], _ entry: Int, _ channel: Channel, _ cover: FieldReader.Cover
-    ) {
-        let isAnswer = decoded.row.direction == .received
-        let pending = isAnswer ? cards[channel]?.pending : nil
-        let reading =
-            isAnswer
-            ? cards[channel]?.push(response: body, entry: entry, packet: decoded.row.packetID)
-            : cards[channel]?.push(request: body, entry: entry, packet: decoded.row.packetID)
-        guard let reading, let card = cards[channel] else { return }
-        decoded.message = index.program.roots[entry].name.split(separator: ".").last.map { $0.lowercased() } ?? ""
-        take(&decoded, card.decoder, reading.outcome, cover)
-        judge(&decoded, card.decoder, reading.outcome)
-        if isAnswer {
-            guard let sw = card.decoder.span(index.statusWord), reading.outcome.spans.contains(sw),
-                card.decoder.spans[sw].bitCount == 16
-            else {
-                if let text = index.named(card.decoder, reading, isRequest: false) { decoded.answer = text }
-                return
-            }
-            let word = UInt16(truncatingIfNeeded: card.decoder.spans[sw].value)
-            let data = card.decoder.octets(inSlot: index.responseData) ?? []
-            cards[channel]?.pending = nil
-            decoded.answer = index.answer(data: data, status: word, to: pending?.view?.ins)
-            if let view = pending?.view,
-                let whole = cards[channel]?.files.push(view, data: data, status: word, packet: decoded.row.packetID, index)
-            {
-                decoded.answer = "\(whole.text) whole"
-                if wantsFields { decoded.file = file(whole) }
-            }
-            if reading.hasAgreed { decoded.answer = "keys agreed" }
-        } else if let ins = card.decoder.span(index.commandFields.ins), reading.outcome.spans.contains(ins),
-            let view = CommandView(card.decoder, index, isSealed: decoded.opening == .sealed),
-            !decoded.annotations.contains(where: { $0.severity == .error && $0.path?.hasPrefix("iso7816.command") == true })
-        {
-            decoded.summary = index.headline(view, exchange: reading.exchange, in: card.files.place)
-            cards[channel]?.pending = CardReading.Pending(
-                packet: decoded.row.packetID, exchange: reading.exchange, view: view, isProtected: decoded.isProtected)
-        } else if let text = index.named(card.decoder, reading, isRequest: true) ?? kindOfFrame(card.decoder, reading.outcome) {
-            decoded.summary = text
-        }
-        sessions(&decoded, channel)
-    }
-
-    /// What the grammar calls the frame: the label of its exchange. One that stands for many is left as octets.
-    private func kindOfFrame(_ decoder: Decoder, _ outcome: Decoder.Outcome) -> String? {
-        guard let number = outcome.exchange, let name = decoder.exchangeName(number), name.name != "OTHER", name.name != "BLOCK"
-        else {
-            return nil
-        }
-        return name.label
-    }
-
-    // MARK: - What every decoded row gets
-
-    private mutating func take(
-        _ decoded: inout DecodedRow, _ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: FieldReader.Cover
-    ) {
-        var ofSpan: [Int: Int] = [:]
-        if wantsFields {
-            let read = reader.fields(decoder, outcome, cover)
-            decoded.fields = read.fields
-            ofSpan = read.ofSpan
-            decoded.derived = reader.derived(decoder, outcome, cover)
-        }
-        if let number = outcome.exchange, let name = decoder.exchangeName(number) {
-            decoded.grammar = name.grammar
-            decoded.message = name.name
-        }
-        for annotation in decoder.annotations[outcome.annotations] {
-            decoded.annotations.append(describe(annotation, decoder, outcome, cover, ofSpan))
-        }
-        if let plain = outcome.buffers.last(where: { decoder.buffers[$0].origin == .plain }), plain != outcome.buffers.lowerBound
-        {
-            if wantsFields {
-                decoded.plain = decoded.derived.first { $0.number == plain - outcome.buffers.lowerBound }.flatMap {
-                    $0.octets.isEmpty ? nil : $0.octets
-                }
-            } else if cover.showsSecrets || cover.places.isEmpty {
-                decoded.plain = decoder.octets(ofBuffer: plain)
-            }
-        }
-    }
-
-    private func describe(
-        _ annotation: GrammarRuntime.Annotation, _ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: FieldReader.Cover,
-        _ ofSpan: [Int: Int]
-    ) -> Annotation {
-        var shown = annotation
-        if !cover.places.isEmpty, !cover.showsSecrets { (shown.expected, shown.actual) = (nil, nil) }
-        var result = Annotation(
-            code: annotation.code.rawValue, severity: Annotation.Severity(rawValue: annotation.severity.name) ?? .note,
-            text: decoder.text(of: shown), blame: annotation.blame.flatMap { Annotation.Blame(rawValue: $0.rawValue) },
-            see: annotation.see.map { UInt64(clamping: $0) }
-        )
-        if annotation.span >= 0 {
-            result.path = decoder.path(of: Int(annotation.span))
-            result.field = ofSpan[Int(annotation.span)]
-        } else if annotation.check >= 0, index.program.checks[Int(annotation.check)].slot >= 0,
-            let node = index.program.slotNodes[index.program.checks[Int(annotation.check)].slot].first
-        {
-            result.path = index.program.path(node)
-        }
-        if annotation.check >= 0, index.program.files.indices.contains(annotation.place.file) {
-            result.rule = "\(index.program.files[annotation.place.file]):\(annotation.place.line)"
-        }
-        result.isAuthentication = index.authentications.contains(annotation.check)
-        return result
-    }
-
-    /// How a protected message stands, and the counters of what protects it.
-    private func judge(_ decoded: inout DecodedRow, _ decoder: Decoder, _ outcome: Decoder.Outcome) {
-        let annotations = decoder.annotations[outcome.annotations]
-        let hasOpened = outcome.buffers.dropFirst().contains {
-            decoder.buffers[$0].origin == .plain || decoder.buffers[$0].origin == .opened
-        }
-        if annotations.contains(where: { $0.code == .failed && $0.severity == .error }) {
-            decoded.opening = .failed
-        } else if hasOpened {
-            decoded.opening = .opened
-        } else if annotations.contains(where: { $0.code == .sealed }) || (decoded.isProtected && decoded.row.body.count > 2) {
-            decoded.opening = .sealed
-        }
-        guard wantsFields, hasOpened else { return }
-        for layer in decoder.state.layers {
-            for parameter in index.program.layers[layer].parameters where !index.program.variables[parameter].isTainted {
-                guard case .octets(let octets) = decoder.state.variables[parameter].value else { continue }
-                decoded.counters.append((index.program.strings[index.program.variables[parameter].name].uppercased(), octets))
-            }
-        }
-    }
-
-    private func sessions(_ decoded: inout DecodedRow, _ channel: Channel) {
-        guard let decoder = cards[channel]?.decoder else { return }
-        for (number, session) in index.program.sessions.enumerated() where decoder.state.sessions[number] != session.initial {
-            decoded.sessions.append((session.name, session.states[decoder.state.sessions[number]]))
-        }
-        for layer in decoder.state.layers { decoded.sessions.append((index.program.layers[layer].grammar, "open")) }
     }
 
     // MARK: - Rows of JSON
@@ -439,12 +280,5 @@ public struct TraceDecoder: Sendable {
                 decoded.grammar = index.program.sessions.first { $0.events.contains(name) }?.grammar ?? ""
             }
         }
-    }
-}
-
-extension DecodedRow {
-    /// Whether a push gave a buffer of this origin.
-    func derived(from origin: DecodedBuffer.Origin, _ decoder: Decoder, _ outcome: Decoder.Outcome) -> Bool {
-        outcome.buffers.dropFirst().contains { decoder.buffers[$0].origin == origin }
     }
 }
