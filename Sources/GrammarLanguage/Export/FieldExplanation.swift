@@ -37,7 +37,9 @@ public struct FieldExplanation: Sendable, Equatable {
     /// Every declaration of the field that `name` means: its whole path, or the end of one.
     ///
     /// - Parameter program: compiled without errors.
-    public static func of(_ name: String, in program: Program, transforms registry: any TransformRegistry = StandardTransforms()) -> [FieldExplanation] {
+    public static func of(_ name: String, in program: Program, transforms registry: any TransformRegistry = StandardTransforms())
+        -> [FieldExplanation]
+    {
         let finder = Explainer(program: program, registry: registry)
         var result: [FieldExplanation] = []
         for node in program.nodes.indices where node > Int(Node.value) {
@@ -46,7 +48,9 @@ public struct FieldExplanation: Sendable, Equatable {
             let path = program.path(node)
             guard path == name || path.hasSuffix("." + name) else { continue }
             let made = finder.explain(node, path)
-            if !result.contains(where: { $0.path == made.path && $0.line == made.line && $0.file == made.file && $0.origin == made.origin }) {
+            if !result.contains(where: {
+                $0.path == made.path && $0.line == made.line && $0.file == made.file && $0.origin == made.origin
+            }) {
                 result.append(made)
             }
         }
@@ -87,7 +91,9 @@ struct Explainer {
         if let why = closed(node) { return (.readOnly(why: why), []) }
         for (pc, step) in program.code.enumerated() where step.op == .derive && Int(step.b) == node {
             let body = (pc + 1)..<max(pc + 1, min(Int(step.c), program.code.count))
-            if body.count == 2, program.code[pc + 1].op == .push { return (.constant(UInt64(clamping: program.code[pc + 1].c)), []) }
+            if body.count == 2, program.code[pc + 1].op == .push {
+                return (.constant(UInt64(clamping: program.code[pc + 1].c)), [])
+            }
             if body.count == 2, program.code[pc + 1].op == .constant {
                 return (.constant(UInt64(bitPattern: program.constants[Int(program.code[pc + 1].b)])), [])
             }
@@ -108,7 +114,7 @@ struct Explainer {
             let step = program.code[pc]
             var names: [String] = []
             switch step.op {
-            case .slotNumber, .slotCount, .slotBytes, .slotRaw: names = [Int(step.b)].compactMap(name)
+            case .slotNumber, .slotIs, .slotCount, .slotBytes, .slotRaw: names = [Int(step.b)].compactMap(name)
             case .slotRange: names = [Int(step.b), Int(step.c)].compactMap(name)
             case .before: names = ["everything before it"]
             case .variable: names = [program.strings[program.variables[Int(step.b)].name]]

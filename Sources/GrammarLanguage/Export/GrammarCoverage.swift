@@ -47,7 +47,9 @@ public struct GrammarCoverage: Sendable {
         }
         for (index, info) in program.exchanges.enumerated() { exchangeItems[index] = add(.exchange, info.name, info.place) }
         for (index, info) in program.checks.enumerated() where info.code == .failed {
-            let name = info.slot >= 0 && info.slot < program.slotNodes.count ? program.slotNodes[info.slot].first.map { program.path($0) } ?? "" : ""
+            let name =
+                info.slot >= 0 && info.slot < program.slotNodes.count
+                ? program.slotNodes[info.slot].first.map { program.path($0) } ?? "" : ""
             heldItems[index] = add(.checkHeld, name, info.place)
             failedItems[index] = add(.checkFailed, name, info.place)
         }
@@ -68,7 +70,9 @@ public struct GrammarCoverage: Sendable {
     /// - Parameters:
     ///   - before: the sessions' states before the push, from ``Decoder/sessions``.
     ///   - event: for an event its name.
-    public mutating func add(_ decoder: Decoder, _ outcome: Decoder.Outcome, before: [(name: String, state: String)], event: String? = nil) {
+    public mutating func add(
+        _ decoder: Decoder, _ outcome: Decoder.Outcome, before: [(name: String, state: String)], event: String? = nil
+    ) {
         var failed: Set<Int32> = []
         for annotation in decoder.annotations[outcome.annotations] where annotation.check >= 0 {
             if annotation.code == .held { meet(heldItems[Int(annotation.check)]) }
@@ -82,8 +86,12 @@ public struct GrammarCoverage: Sendable {
             let node = program.nodes[Int(span.node)]
             meet(nodeItems[Int(span.node)])
             // A choice says which alternative it took, also inside a message without a field of its own for it.
-            if node.kind == .choice || node.kind == .composite || node.kind == .root || node.kind == .tag { meet(nodeItems[Int(clamping: span.value)], if: .alternative) }
-            if let check = derivedChecks[Int(span.node)], !failed.contains(Int32(index)), !span.flags.contains(.truncated) { meet(heldItems[check]) }
+            if node.kind == .choice || node.kind == .composite || node.kind == .root || node.kind == .tag {
+                meet(nodeItems[Int(clamping: span.value)], if: .alternative)
+            }
+            if let check = derivedChecks[Int(span.node)], !failed.contains(Int32(index)), !span.flags.contains(.truncated) {
+                meet(heldItems[check])
+            }
         }
         if let exchange = outcome.exchange { meet(exchangeItems[exchange]) }
         for (number, after) in decoder.sessions.enumerated() where before.indices.contains(number) {

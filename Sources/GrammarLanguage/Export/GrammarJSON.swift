@@ -28,7 +28,9 @@ struct JSONWriter {
             list("gathers", program.gathers.map(gather)),
             list("layers", program.layers.map(layer)),
             list("sessions", program.sessions.map(session)),
-            list("transforms", program.transforms.map { object([("name", quoted($0.name)), ("parameters", String($0.parameters))]) }),
+            list(
+                "transforms",
+                program.transforms.map { object([("name", quoted($0.name)), ("parameters", String($0.parameters))]) }),
             list("givens", program.givenNames.map(quoted)),
             list("checks", program.checks.map(check)),
             list("examples", program.examples.map(example)),
@@ -59,7 +61,8 @@ struct JSONWriter {
 
     private func grammar(_ info: GrammarInfo) -> String {
         object([
-            ("name", quoted(info.name)), ("file", quoted(program.files.indices.contains(info.file) ? program.files[info.file] : "")),
+            ("name", quoted(info.name)),
+            ("file", quoted(program.files.indices.contains(info.file) ? program.files[info.file] : "")),
             ("cites", array(info.citations.map(quoted))),
         ])
     }
@@ -72,7 +75,8 @@ struct JSONWriter {
                 array(
                     info.entries.map { entry in
                         object([
-                            ("value", String(entry.value)), ("mask", String(entry.mask)), ("name", quoted(program.strings[entry.name])),
+                            ("value", String(entry.value)), ("mask", String(entry.mask)),
+                            ("name", quoted(program.strings[entry.name])),
                             ("text", entry.text.isEmpty ? nil : quoted(entry.text)),
                         ])
                     })
@@ -83,14 +87,17 @@ struct JSONWriter {
     private func message(_ root: Int) -> String {
         let info = program.roots[root]
         return object([
-            ("name", quoted(info.name)), ("path", quoted(program.path(info.node))), ("place", place(program.nodes[info.node].place)),
+            ("name", quoted(info.name)), ("path", quoted(program.path(info.node))),
+            ("place", place(program.nodes[info.node].place)),
             ("fields", fields(under: info.node, 0)),
         ])
     }
 
     private var children: [Int: [Int]] {
         var result: [Int: [Int]] = [:]
-        for (index, node) in program.nodes.enumerated() where node.parent >= 0 { result[Int(node.parent), default: []].append(index) }
+        for (index, node) in program.nodes.enumerated() where node.parent >= 0 {
+            result[Int(node.parent), default: []].append(index)
+        }
         return result
     }
 
@@ -103,7 +110,8 @@ struct JSONWriter {
                     let info = program.nodes[node]
                     let inner = children[node] == nil ? nil : walk(node, depth + 1)
                     return object([
-                        ("path", quoted(program.path(node))), ("name", info.flags.contains(.unnamed) ? nil : quoted(program.name(node))),
+                        ("path", quoted(program.path(node))),
+                        ("name", info.flags.contains(.unnamed) ? nil : quoted(program.name(node))),
                         ("kind", quoted("\(info.kind)")), ("label", info.label >= 0 ? quoted(program.label(node)) : nil),
                         ("tag", tag(of: node).map { quoted(String($0, radix: 16, uppercase: true)) }),
                         (info.kind == .bit ? "bits" : "bytes", info.size > 0 ? String(info.size) : nil),
@@ -147,7 +155,11 @@ struct JSONWriter {
                     info.refinements.map { refinement in
                         object([
                             ("of", quoted(refinement.ofRequest ? "request" : "response")), ("path", slotPath(refinement.slot)),
-                            ("type", refinement.enumeration >= 0 ? quoted(program.enumerations[refinement.enumeration].name) : rootName(refinement.root)),
+                            (
+                                "type",
+                                refinement.enumeration >= 0
+                                    ? quoted(program.enumerations[refinement.enumeration].name) : rootName(refinement.root)
+                            ),
                             ("conditional", refinement.condition >= 0 ? "true" : "false"),
                             ("fields", refinement.root >= 0 ? fields(under: program.roots[refinement.root].node, 0) : nil),
                         ])
@@ -160,7 +172,10 @@ struct JSONWriter {
         object([
             ("name", quoted("\(info.grammar).\(info.name)")), ("of", quoted(info.ofRequest ? "request" : "response")),
             ("message", rootName(info.root)), ("part", slotPath(info.part)),
-            ("gives", info.decode >= 0 ? rootName(info.decode) : info.yield >= 0 ? rootName(program.yields[info.yield].root) : nil),
+            (
+                "gives",
+                info.decode >= 0 ? rootName(info.decode) : info.yield >= 0 ? rootName(program.yields[info.yield].root) : nil
+            ),
         ])
     }
 
@@ -180,8 +195,14 @@ struct JSONWriter {
                 transitions.append(
                     object([
                         ("from", quoted(info.states[state])),
-                        ("to", quoted(info.states.indices.contains(transition.target) ? info.states[transition.target] : info.states[state])),
-                        ("on", array(transition.events.map { quoted(event($0)) })), ("outcome", quoted(outcome(transition.outcome))),
+                        (
+                            "to",
+                            quoted(
+                                info.states.indices.contains(transition.target)
+                                    ? info.states[transition.target] : info.states[state])
+                        ),
+                        ("on", array(transition.events.map { quoted(event($0)) })),
+                        ("outcome", quoted(outcome(transition.outcome))),
                         ("conditional", transition.condition >= 0 ? "true" : "false"),
                         ("contested", transition.contested >= 0 ? "true" : nil), ("place", place(transition.place)),
                     ]))
@@ -221,7 +242,12 @@ struct JSONWriter {
     private func example(_ info: ExampleInfo) -> String {
         object([
             ("name", quoted(info.name)), ("grammar", quoted(info.grammar)),
-            ("of", info.exchange >= 0 ? quoted("\(program.exchanges[info.exchange].grammar).\(program.exchanges[info.exchange].name)") : rootName(info.root)),
+            (
+                "of",
+                info.exchange >= 0
+                    ? quoted("\(program.exchanges[info.exchange].grammar).\(program.exchanges[info.exchange].name)")
+                    : rootName(info.root)
+            ),
             (
                 "frames",
                 array(

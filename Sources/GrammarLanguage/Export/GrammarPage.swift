@@ -17,11 +17,13 @@ public struct GrammarPage: Sendable {
     public static func pages(_ sources: [GrammarSource]) -> [GrammarPage] {
         var diagnostics = Diagnostics(sources: sources)
         let files = sources.indices.map { Parser.parse(sources[$0], file: $0, &diagnostics) }
-        var sizes: [String: Int] = [:]
-        for file in files {
-            for case .enumeration(let it) in file.declarations where it.bits % 8 == 0 { sizes[it.name.text] = it.bits / 8 }
-        }
         return zip(files, sources).map { file, source in
+            // A name is the grammar's own before it is that of one that it uses.
+            let near = [file] + file.uses.compactMap { use in files.first { $0.grammar?.text == use.text } }
+            var sizes: [String: Int] = [:]
+            for other in near.reversed() {
+                for case .enumeration(let it) in other.declarations where it.bits % 8 == 0 { sizes[it.name.text] = it.bits / 8 }
+            }
             var writer = PageWriter(words: SyntaxText(source: source), sizes: sizes)
             writer.page(file)
             return GrammarPage(name: file.grammar?.text ?? source.name, text: writer.lines.joined(separator: "\n") + "\n")
@@ -38,7 +40,9 @@ struct PageWriter {
 
     mutating func page(_ file: SyntaxFile) {
         lines += ["# \(file.grammar?.text ?? "grammar")", ""]
-        if !file.uses.isEmpty { lines += ["Uses \(file.uses.map { "[\($0.text)](\($0.text).md)" }.joined(separator: ", ")).", ""] }
+        if !file.uses.isEmpty {
+            lines += ["Uses \(file.uses.map { "[\($0.text)](\($0.text).md)" }.joined(separator: ", ")).", ""]
+        }
         if !file.citations.isEmpty { lines += file.citations.map { "- \($0.text)" } + [""] }
         section("Messages", file.declarations) { writer, declaration in
             switch declaration {
@@ -197,8 +201,10 @@ struct PageWriter {
         if let type = entry.type {
             if case .inline(let items, _) = type {
                 text += ": "
-                text += items.compactMap { if case .field(let it) = $0 { "\(it.name.text) `\(words.type(it.type))`" } else { nil } }
-                    .joined(separator: ", ")
+                text += items.compactMap {
+                    if case .field(let it) = $0 { "\(it.name.text) `\(words.type(it.type))`" } else { nil }
+                }
+                .joined(separator: ", ")
             } else {
                 text += ": `\(words.type(type))`"
             }

@@ -8,7 +8,10 @@ extension PageWriter {
     mutating func exchanges(_ list: [Declaration]) {
         let exchanges = list.compactMap { if case .exchange(let it) = $0 { it } else { nil } }
         guard !exchanges.isEmpty else { return }
-        lines += ["## Exchanges", "", "| exchange | request | response | fields with a type of their own |", "| --- | --- | --- | --- |"]
+        lines += [
+            "## Exchanges", "", "| exchange | request | response | fields with a type of their own |",
+            "| --- | --- | --- | --- |",
+        ]
         for exchange in exchanges {
             let request = exchange.request.map { full($0) } ?? ""
             let guardText = exchange.condition.map { " when \(code(words.expression($0)))" } ?? ""
@@ -31,7 +34,9 @@ extension PageWriter {
         }.joined(separator: ", ")
     }
 
-    private func full(_ name: (grammar: Name?, name: Name)) -> String { (name.grammar.map { $0.text + "." } ?? "") + name.name.text }
+    private func full(_ name: (grammar: Name?, name: Name)) -> String {
+        (name.grammar.map { $0.text + "." } ?? "") + name.name.text
+    }
 
     private mutating func title(_ name: Name) {
         lines += ["### \(name.text)", ""]
@@ -55,14 +60,18 @@ extension PageWriter {
 
     private func assigned(_ syntax: YieldSyntax) -> String {
         syntax.assigns.isEmpty
-            ? "" : " with " + syntax.assigns.map { code("\(words.expression($0.path)) = \(words.expression($0.value))") }.joined(separator: ", ")
+            ? ""
+            : " with "
+                + syntax.assigns.map { code("\(words.expression($0.path)) = \(words.expression($0.value))") }.joined(
+                    separator: ", ")
     }
 
     mutating func layer(_ syntax: LayerSyntax) {
         title(syntax.name)
         lines += ["Works with \(syntax.parameters.map { "\($0.name.text) (\($0.type.text))" }.joined(separator: ", ")).", ""]
         for clause in syntax.clauses {
-            lines.append("- **\(clause.isRequest ? "request" : "response")** \(code(full(clause.type)))\(condition(clause.condition))")
+            lines.append(
+                "- **\(clause.isRequest ? "request" : "response")** \(code(full(clause.type)))\(condition(clause.condition))")
             for statement in clause.statements { lines.append("  - \(sentence(statement))") }
         }
         lines.append("")
@@ -94,7 +103,8 @@ extension PageWriter {
         for block in syntax.blocks {
             for transition in block.transitions where !transition.statements.isEmpty || transition.contested != nil {
                 let states = block.states.map { $0.map(\.text).joined(separator: ", ") } ?? "any"
-                lines.append("- \(states), on \(transition.events.map(\.text).joined(separator: ", "))\(condition(transition.condition)):")
+                lines.append(
+                    "- \(states), on \(transition.events.map(\.text).joined(separator: ", "))\(condition(transition.condition)):")
                 if let contested = transition.contested { lines.append("  - contested: \(contested.text)") }
                 for statement in transition.statements { lines.append("  - \(sentence(statement))") }
             }
@@ -122,9 +132,12 @@ enum StateDiagram {
     static func lines(_ syntax: SessionSyntax, _ words: SyntaxText) -> [String] {
         var lines = ["stateDiagram-v2"]
         let states = syntax.states.map(\.name.text)
-        if let initial = syntax.states.first(where: \.isInitial) ?? syntax.states.first { lines.append("    [*] --> \(initial.name.text)") }
+        if let initial = syntax.states.first(where: \.isInitial) ?? syntax.states.first {
+            lines.append("    [*] --> \(initial.name.text)")
+        }
         for block in syntax.blocks {
-            let from = block.states.map { $0.map(\.text) } ?? states.filter { state in !block.except.contains { $0.text == state } }
+            let from =
+                block.states.map { $0.map(\.text) } ?? states.filter { state in !block.except.contains { $0.text == state } }
             for transition in block.transitions {
                 var text = transition.events.map(\.text).joined(separator: ", ")
                 switch transition.outcome {

@@ -11,14 +11,16 @@ extension LuaFlow {
             let value = program.constants[Int(step.b)]
             numbers.append(LuaValue(String(value), constant: UInt64(exactly: value)))
         case .slotNumber: slotNumber(Int(step.b))
+        case .slotIs:
+            slotNumber(Int(step.b))
+            numbers[numbers.count - 1] = LuaValue("V[\(Int(step.b))] == \(Int(step.c))", isTruth: true)
         case .slotCount: numbers.append(LuaValue("(C[\(Int(step.b))] or 0)"))
         case .has: numbers.append(LuaValue("S[\(Int(step.b))]", isTruth: true))
         case .remaining: numbers.append(LuaValue("(e - pos)"))
         case .peek:
             let place = Int(step.c) == 0 ? "pos" : "pos + \(Int(step.c))"
             numbers.append(LuaValue("(\(place) < e and byte(B, \(place) + 1) or -1)"))
-        // A session's state is not known here.
-        case .inState: numbers.append(LuaValue("0", isUnknown: true))
+        case .inState: numbers.append(LuaValue("(states[\(Int(step.b))] == \(Int(step.c)))", isTruth: true))
         case .not:
             let value = popNumber()
             numbers.append(LuaValue("not (\(value.truth))", isTruth: true, isUnknown: value.isUnknown))
@@ -35,7 +37,8 @@ extension LuaFlow {
         case .bytesEqual:
             let right = popOctets()
             let left = popOctets()
-            numbers.append(LuaValue("(\(left.text) == \(right.text))", isTruth: true, isUnknown: left.isUnknown || right.isUnknown))
+            numbers.append(
+                LuaValue("(\(left.text) == \(right.text))", isTruth: true, isUnknown: left.isUnknown || right.isUnknown))
         default: operateOctets(step, &fields)
         }
     }
@@ -88,12 +91,12 @@ extension LuaFlow {
         let slot = Int(step.b)
         switch step.op {
         case .literal: octets.append(LuaValue(Lua.quoted(program.literals[slot])))
-        case .slotBytes: octets.append(LuaValue("octets(\(slot))"))
+        case .slotBytes: octets.append(LuaValue("\(octetsOf(slot))"))
         case .slotRaw, .before:
             // A tag's head is not kept.
             let isTag = program.slotNodes[slot].contains { program.nodes[$0].kind == .tag }
             let isUnknown = isTag || step.op == .before
-            octets.append(LuaValue(isUnknown ? "nil" : "(octets(\(slot)) or \"\")", isUnknown: isUnknown))
+            octets.append(LuaValue(isUnknown ? "nil" : "(\(octetsOf(slot)) or \"\")", isUnknown: isUnknown))
         case .slotRange: octets.append(LuaValue("stretch(\(slot), \(Int(step.c)))"))
         case .joined: octets.append(LuaValue("J"))
         case .concatenate:
@@ -127,6 +130,8 @@ extension LuaFlow {
         }
     }
 
+    private func octetsOf(_ slot: Int) -> String { slots.asked.contains(slot) ? "asked_octets(\(slot))" : "octets(\(slot))" }
+
     private mutating func transform(_ number: Int) {
         let info = program.transforms[number]
         let arguments = (0..<info.parameters).map { _ in popOctets() }
@@ -150,7 +155,8 @@ extension LuaFlow {
             } else {
                 let expert = fields.expert(Int(step.c))
                 if mayDoubt { lines.append("t = u u = nil") } else { lines.append("t = nil") }
-                lines.append("if not t and not (\(value.truth)) then complain(\(place(info.slot)), \(expert)\(text(info, &fields))) end")
+                lines.append(
+                    "if not t and not (\(value.truth)) then complain(\(place(info.slot)), \(expert)\(text(info, &fields))) end")
             }
             mayDoubt = false
         case .match:

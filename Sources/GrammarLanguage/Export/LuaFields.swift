@@ -141,7 +141,9 @@ struct LuaFields {
     /// The expert info of a check.
     mutating func expert(_ check: Int) -> String {
         let info = program.checks[check]
-        var path = info.slot >= 0 && info.slot < program.slotNodes.count ? program.slotNodes[info.slot].first.map { program.path($0) } : nil
+        var path =
+            info.slot >= 0 && info.slot < program.slotNodes.count
+            ? program.slotNodes[info.slot].first.map { program.path($0) } : nil
         if path == nil { path = program.files.indices.contains(info.place.file) ? grammar(info.place.file) : "grammar" }
         let text = info.template >= 0 ? plain(info.template) : "does not follow from the rest"
         let abbreviation = "tapdeck.\(path ?? "grammar").\(info.code.rawValue).line\(info.place.line)"
@@ -151,7 +153,8 @@ struct LuaFields {
         let severity = ["NOTE", "WARN", "ERROR"][Int(info.severity.rawValue)]
         let group = info.code == .remark ? "PROTOCOL" : "CHECKSUM"
         expertLines.append(
-            "X[\(index)] = ProtoExpert.new(\(Lua.quoted(abbreviation)), \(Lua.quoted(text)), expert.group.\(group), expert.severity.\(severity))")
+            "X[\(index)] = ProtoExpert.new(\(Lua.quoted(abbreviation)), \(Lua.quoted(text)), expert.group.\(group), expert.severity.\(severity))"
+        )
         return "X[\(index)]"
     }
 
@@ -185,7 +188,8 @@ struct LuaFields {
                 let low = Lua.masked("v", ~entry.mask & all)
                 let text = entry.text.isEmpty ? program.strings[entry.name] : entry.text
                 let parts = text.split(separator: "{low}", omittingEmptySubsequences: false).map { Lua.quoted(String($0)) }
-                lines.append("  if \(test) == \(entry.value) then return \(parts.joined(separator: " .. fmt(\"%d\", \(low)) .. ")) end")
+                lines.append(
+                    "  if \(test) == \(entry.value) then return \(parts.joined(separator: " .. fmt(\"%d\", \(low)) .. ")) end")
             }
             lines.append("end")
             return lines
@@ -215,10 +219,11 @@ enum Lua {
     }
 
     static func quoted(_ octets: [UInt8]) -> String {
-        "\"" + octets.map { octet in
-            let digits = String(octet)
-            return "\\" + String(repeating: "0", count: 3 - digits.count) + digits
-        }.joined() + "\""
+        "\""
+            + octets.map { octet in
+                let digits = String(octet)
+                return "\\" + String(repeating: "0", count: 3 - digits.count) + digits
+            }.joined() + "\""
     }
 
     /// `value & mask` by remainders: Lua 5.2 has no operators on bits, and a call costs more.

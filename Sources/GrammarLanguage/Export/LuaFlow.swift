@@ -157,7 +157,7 @@ struct LuaFlow {
             shape.loops += 1
         case .same:
             if step.a == 1 { shape.octets -= 1 } else { shape.numbers -= 1 }
-        case .push, .constant, .slotNumber, .slotCount, .has, .remaining, .peek, .inState: shape.numbers += 1
+        case .push, .constant, .slotNumber, .slotIs, .slotCount, .has, .remaining, .peek, .inState: shape.numbers += 1
         case .add, .subtract, .multiply, .and, .or, .xor, .shiftLeft, .shiftRight, .equal, .unequal, .less, .lessEqual:
             shape.numbers -= 1
         case .variable: if step.a == 1 { shape.numbers += 1 } else { shape.octets += 1 }
@@ -224,7 +224,8 @@ struct LuaFlow {
             if numbers.isEmpty, !octets.isEmpty {
                 lines.append("do return \(popOctets().text) end")
             } else {
-                lines.append("do return \(popNumber().number) end")
+                let value = popNumber()
+                lines.append("do return \(value.isUnknown ? "nil" : value.number) end")
             }
         }
     }
@@ -253,11 +254,13 @@ struct LuaSlots {
     var ranges: Set<Int> = []
     var items: Set<Int> = []
     var truncations: Set<Int> = []
+    /// Slots of requests: their octets are the request's, also while its answer is read.
+    private(set) var asked: Set<Int> = []
 
     init(_ program: Program) {
         for step in program.code {
             switch step.op {
-            case .slotNumber: numbers.insert(Int(step.b))
+            case .slotNumber, .slotIs: numbers.insert(Int(step.b))
             case .slotCount, .has, .slotBytes, .slotRaw, .before: ranges.insert(Int(step.b))
             case .slotRange: ranges.formUnion([Int(step.b), Int(step.c)])
             case .derive: ranges.insert(Int(program.nodes[Int(step.b)].slot))
@@ -288,7 +291,13 @@ struct LuaSlots {
             ranges.insert(gather.part)
             items.insert(gather.part)
         }
-        for info in program.yields { for assignment in info.assignments { ranges.formUnion([assignment.slot, assignment.source]) } }
+        for info in program.yields {
+            for assignment in info.assignments { ranges.formUnion([assignment.slot, assignment.source]) }
+        }
+        for root in Set(program.exchanges.map(\.request)) where program.roots.indices.contains(root) {
+            let info = program.roots[root]
+            asked.formUnion(info.firstSlot..<info.firstSlot + info.slotCount)
+        }
         numbers.remove(-1)
         ranges.remove(-1)
         items.remove(-1)

@@ -6,12 +6,18 @@ enum LuaRuntime {
     static let checksums: Set<String> = ["crcA", "crcB", "lrc"]
 
     static let head = #"""
+        -- One plug-in is enough: another may stand in Wireshark's folder.
+        if rawget(_G, "tapdeck_is_loaded") then return end
+        rawset(_G, "tapdeck_is_loaded", true)
+
         local byte, sub, fmt, floor, huge = string.byte, string.sub, string.format, math.floor, math.huge
         local tapdeck = Proto("tapdeck", "Tapdeck")
         local F, N, M, U, X, T, P, O, D, E, G, W, Y, Q = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 
         -- The buffer at work: a range of Wireshark's and the same octets as a string; positions count from 0.
         local R, B
+        -- The octets of the request at hand, also while its answer is read; the state of each session.
+        local A, states
         -- By slot: value, start, octets, tree item; whether it was cut off; whether it has fields inside. J: joined parts.
         local V, S, C, I, Z, K = {}, {}, {}, {}, {}, {}
         local J
@@ -102,6 +108,11 @@ enum LuaRuntime {
         local function octets(slot)
           local s = S[slot]
           return s and sub(B, s + 1, s + C[slot]) or nil
+        end
+
+        local function asked_octets(slot)
+          local s = S[slot]
+          return s and sub(A, s + 1, s + C[slot]) or nil
         end
 
         local function stretch(first, last)

@@ -20,13 +20,13 @@ extension LuaRuntime {
 
         -- What the first pass learnt, by frame number: the request of a response and back, nanoseconds between them, the
         -- exchange, the layer, the bytes and the kind of a request, what parts were joined to, whose answer blocks carry.
-        local asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, links
+        local asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, joined, moods, links
         local PART = {}
         -- The request whose values are at hand.
         local current
 
         function tapdeck.init()
-          asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, links = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
+          asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, joined, moods, links = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
           current = nil
         end
 
@@ -49,7 +49,7 @@ extension LuaRuntime {
           if teller then complain(teller, info, text) end
         end
 
-        local isShown, isJoined, own
+        local isShown, isJoined, isAsking, own
 
         local function start(tree, range)
           own = own or Dissector.get("tapdeck")
@@ -68,7 +68,7 @@ extension LuaRuntime {
           local key = interface and interface.value or 0
           local l = links[key]
           if not l then
-            l = {open = {}, gathers = {}}
+            l = {open = {}, gathers = {}, states = first_states}
             links[key] = l
           end
           return l
@@ -103,6 +103,7 @@ extension LuaRuntime {
           if current == request or not sent[request] then return end
           local saved_range, saved_octets, saved_top, saved_teller = R, B, top, teller
           R, B, top, teller = nowhere, sent[request], nothing, nil
+          A = B
           P[kinds[request]](0, #B, nothing)
           R, B, top, teller = saved_range, saved_octets, saved_top, saved_teller
           depth = 0
@@ -112,6 +113,7 @@ extension LuaRuntime {
         -- A message that other messages carried, or that was put together, as bytes of its own.
         local function show_whole(tree, octets, text)
           B, isJoined = octets, true
+          if isAsking then A = B end
           if not isShown or #octets == 0 then return end
           R = ByteArray.new(octets, true):tvb(text):range()
           top = tree:add(tapdeck, R)
@@ -125,8 +127,15 @@ extension LuaRuntime {
         local function join(tree, number, l, root, isRequest)
           for i = 1, #W do
             local g = W[i]
-            if g.decode and g.request == isRequest and g.root == root and truth(g.condition) then
+            local takes = g.decode and g.request == isRequest and g.root == root
+            if takes and l then
+              -- An answer is read by the grammar that read its command, and is a block like others when none did.
+              takes = truth(g.condition) and (isRequest or l.inner and l.carrier == g.grammar)
+              if takes then joined[number] = i end
+            end
+            if takes and joined[number] == i then
               if l then
+                if isRequest then l.carrier = g.grammar end
                 local s = l.gathers[i] or {}
                 l.gathers[i] = s
                 if #s > 0 and not truth(g.next) then
@@ -197,6 +206,23 @@ extension LuaRuntime {
         local commands, answers = {}, {}
         for x, label in pairs(Q) do commands[x], answers[x] = ": " .. label, ": " .. label .. ", answer" end
 
+        -- Moves every session that waits for this exchange; an earlier frame keeps the states that it saw.
+        local function fire(l, x, ok)
+          for i, session in pairs(sessions) do
+            for _, t in ipairs(session[l.states[i]] or {}) do
+              if (t.any or t.on[x]) and (t.ok == nil or t.ok == ok) and truth(t.condition) then
+                if t.to and t.to ~= l.states[i] then
+                  local moved = {}
+                  for k, v in pairs(l.states) do moved[k] = v end
+                  moved[i] = t.to
+                  l.states = moved
+                end
+                break
+              end
+            end
+          end
+        end
+
         local function title(item, x, response)
           if not x then return end
           item:append_text((response and answers or commands)[x])
@@ -208,7 +234,12 @@ extension LuaRuntime {
           local l = not pinfo.visited and link() or nil
           start(tree, range)
           local outer = top
-          if l then pair(number, l, true) end
+          A, isAsking = B, true
+          if l then
+            pair(number, l, true)
+            moods[number] = l.states
+          end
+          states = moods[number]
           P[root](0, #B, top)
           local inner = join(tree, number, l, root, true)
           local shown = inner or root
@@ -221,6 +252,10 @@ extension LuaRuntime {
             exchanges[number], layers[number], kinds[number] = x, layer, shown
             sent[number] = inner and not isJoined and carried or B
             if inner then l.inner = number end
+            if x and E[x].alone then
+              l.number = nil
+              fire(l, x, true)
+            end
           end
           title(top, x)
           if answered[number] then outer:add(p_response, answered[number]):set_generated() end
@@ -231,7 +266,12 @@ extension LuaRuntime {
           local l = not pinfo.visited and link() or nil
           start(tree, range)
           local outer = top
-          if l then pair(number, l, false) end
+          isAsking = false
+          if l then
+            pair(number, l, false)
+            moods[number] = l.states
+          end
+          states = moods[number]
           local owner = asked[number]
           if not owner then
             P[root](0, #B, top)
@@ -254,6 +294,7 @@ extension LuaRuntime {
           if not isPart then
             if layers[owner] then unwrap_response(layers[owner], shown) end
             if x and E[x].response then E[x].response() end
+            if l and x then fire(l, x, succeeded(shown)) end
           end
           title(top, x, true)
           outer:add(p_request, asked[number]):set_generated()

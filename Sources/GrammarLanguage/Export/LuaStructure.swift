@@ -131,7 +131,8 @@ extension LuaFlow {
         let isLittle = step.a & 0x80 != 0 && size > 1
         let field = fields.field(node)
         let info = program.nodes[node]
-        let isMasked = info.enumeration >= 0
+        let isMasked =
+            info.enumeration >= 0
             && program.enumerations[Int(info.enumeration)].entries.contains { $0.mask != mask(of: Int(info.enumeration)) }
         let needsItem = isKept(node) || info.enumeration >= 0
         let needsValue = isCounted(node) || info.enumeration >= 0
@@ -308,6 +309,7 @@ extension LuaFlow {
         mayDoubt = false
         guard !expected.isUnknown else { return }
         lines.append(
-            "if not t and not Z[\(slot)] and V[\(slot)] ~= \(expected.number) and I[\(slot)] then I[\(slot)]:add_proto_expert_info(\(expert)) end")
+            "if not t and not Z[\(slot)] and V[\(slot)] ~= \(expected.number) and I[\(slot)] then I[\(slot)]:add_proto_expert_info(\(expert)) end"
+        )
     }
 }

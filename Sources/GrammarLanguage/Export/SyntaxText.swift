@@ -15,7 +15,8 @@ struct SyntaxText {
         case .member(let base, let name): return self.expression(base, inside: 9) + "." + name.text
         case .slice(let base, let start, let end, _):
             return "\(self.expression(base, inside: 9))[\(self.expression(start))..<\(self.expression(end))]"
-        case .call(let name, let arguments, _): return "\(name.text)(\(arguments.map { self.expression($0) }.joined(separator: ", ")))"
+        case .call(let name, let arguments, _):
+            return "\(name.text)(\(arguments.map { self.expression($0) }.joined(separator: ", ")))"
         case .span(let first, let last, _): return "\(self.expression(first)) ... \(self.expression(last))"
         case .not(let inner, _): return "not \(self.expression(inner, inside: 8))"
         case .binary(let op, let left, let right, _):
@@ -48,14 +49,16 @@ struct SyntaxText {
 
     func type(_ type: TypeSyntax) -> String {
         switch type {
-        case .number(let octets, let isLittle, _): return "u\(octets * 8)" + (isLittle && octets > 1 ? ", least significant byte first" : "")
+        case .number(let octets, let isLittle, _):
+            return "u\(octets * 8)" + (isLittle && octets > 1 ? ", least significant byte first" : "")
         case .filling: return "number that fills what is left"
         case .bits(let width, _, _): return "bits(\(width))"
         case .octets(let kind, let count, let inner, _):
             let word = kind == .text ? "ascii" : kind == .decimal ? "bcd" : "bytes"
             let head = count.map { "\(word)(\(expression($0)))" } ?? (kind == .octets ? "rest" : word)
             return head + (inner.map { " as \(self.type($0))" } ?? "")
-        case .list(let count, let item, _): return "repeat" + (count.map { "(\(expression($0)))" } ?? "") + " of \(self.type(item))"
+        case .list(let count, let item, _):
+            return "repeat" + (count.map { "(\(expression($0)))" } ?? "") + " of \(self.type(item))"
         case .inline: return "group"
         case .tags: return "tagged objects"
         case .named(let grammar, let name): return (grammar.map { $0.text + "." } ?? "") + name.text

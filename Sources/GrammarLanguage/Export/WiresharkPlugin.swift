@@ -50,12 +50,16 @@ struct LuaWriter {
         let gathers = gatherLines(reachable: starts)
         let exchanges = exchangeLines(requests: Set(starts))
         let layers = layerLines(reachable: starts)
+        let sessions = sessionLines()
         var done = 0
         while done < roots.count {
             rootFunction(roots[done])
             done += 1
         }
-        sections.append(["-- Made by `tapdeck grammar lua` from: \(program.grammars.map(\.name).sorted().joined(separator: ", ")).", "-- SPDX-License-Identifier: MIT", ""])
+        sections.append([
+            "-- Made by `tapdeck grammar lua` from: \(program.grammars.map(\.name).sorted().joined(separator: ", ")).",
+            "-- SPDX-License-Identifier: MIT", "",
+        ])
         sections.append([LuaRuntime.head])
         sections.append(fields.enumerationLines())
         sections.append(fields.fieldLines)
@@ -65,7 +69,10 @@ struct LuaWriter {
         sections.append(exchanges)
         sections.append(layers)
         sections.append(gathers)
-        for (name, root) in [("command", command), ("response", response), ("block", block), ("block_answer", answer), ("atr", atr)] {
+        sections.append(sessions)
+        for (name, root) in [
+            ("command", command), ("response", response), ("block", block), ("block_answer", answer), ("atr", atr),
+        ] {
             sections.append(["local r_\(name) = \(root.map(String.init) ?? "nil")"])
         }
         sections.append([LuaRuntime.tail])
@@ -180,6 +187,8 @@ struct LuaWriter {
             let info = program.exchanges[number]
             lines.append("Q[\(number)] = \(Lua.quoted(info.label.isEmpty ? info.name : info.label))")
             lines.append("E[\(number)] = {")
+            // Nothing will answer.
+            if info.response < 0 { lines.append("  alone = true,") }
             for isRequest in [true, false] {
                 let refinements = info.refinements.filter { $0.ofRequest == isRequest && $0.slot >= 0 }
                 guard !refinements.isEmpty else { continue }
@@ -189,7 +198,9 @@ struct LuaWriter {
                     let slot = refinement.slot
                     if refinement.enumeration >= 0 {
                         fields.use(enumeration: refinement.enumeration)
-                        lines.append("    if I[\(slot)] and V[\(slot)] and \(test) then refined(\(refinement.enumeration), V[\(slot)], I[\(slot)]) end")
+                        lines.append(
+                            "    if I[\(slot)] and V[\(slot)] and \(test) then refined(\(refinement.enumeration), V[\(slot)], I[\(slot)]) end"
+                        )
                     } else {
                         want(refinement.root)
                         lines.append("    if I[\(slot)] and \(test) then within(\(refinement.root), \(slot)) end")
@@ -199,12 +210,13 @@ struct LuaWriter {
             }
             lines.append("}")
         }
-        lines.insert(contentsOf: [
-            "local function refined(n, v, it)",
-            "  local text = N[n][v] or (M[n] and M[n](v))",
-            "  if text then it:append_text(\" (\" .. text .. \")\") else it:add_proto_expert_info(x_unknown) end",
-            "end",
-        ], at: 0)
+        lines.insert(
+            contentsOf: [
+                "local function refined(n, v, it)",
+                "  local text = N[n][v] or (M[n] and M[n](v))",
+                "  if text then it:append_text(\" (\" .. text .. \")\") else it:add_proto_expert_info(x_unknown) end",
+                "end",
+            ], at: 0)
         for (index, dispatch) in program.dispatches.enumerated() {
             lines.append("D[\(dispatch.root)] = {slot = \(dispatch.slot), lists = {}}")
             for (value, list) in dispatch.lists.enumerated() where !list.isEmpty {
@@ -222,9 +234,9 @@ struct LuaWriter {
             "  local key = 0",
             "  if d.slot >= 0 then",
             "    key = V[d.slot]",
-            "    if not key then return nil end",
+            "    key = key and key % 256 or 256",
             "  end",
-            "  local found = d.lists[key % 256]",
+            "  local found = d.lists[key]",
             "  if not found then return nil end",
             "  for i = 1, #found do",
             "    local test = E[found[i]].condition",
@@ -262,9 +274,48 @@ struct LuaWriter {
         return lines
     }
 
+    /// The sessions whose states some guard asks for, as far as exchanges move them; calls and resets are not in frames.
+    private mutating func sessionLines() -> [String] {
+        let asked = Set(program.code.filter { $0.op == .inState }.map { Int($0.b) })
+        var lines = ["local sessions = {}"]
+        var first: [String] = []
+        for number in asked.sorted() where program.sessions.indices.contains(number) {
+            let session = program.sessions[number]
+            first.append("[\(number)] = \(session.initial)")
+            lines.append("sessions[\(number)] = {")
+            for (state, list) in session.transitions.enumerated() {
+                var transitions: [String] = []
+                for transition in list where transition.takesAny || !transition.exchanges.isEmpty {
+                    var parts = ["on = {\(transition.exchanges.map { "[\($0)] = true" }.joined(separator: ", "))}"]
+                    if transition.takesAny { parts.append("any = true") }
+                    switch transition.outcome {
+                    case .any: break
+                    case .ok: parts.append("ok = true")
+                    case .error, .errorNamed: parts.append("ok = false")
+                    }
+                    if transition.condition >= 0 { parts.append("condition = \(function(transition.condition))") }
+                    if transition.target >= 0 { parts.append("to = \(transition.target)") }
+                    transitions.append("{\(parts.joined(separator: ", "))}")
+                }
+                if !transitions.isEmpty { lines.append("  [\(state)] = {\(transitions.joined(separator: ", "))},") }
+            }
+            lines.append("}")
+        }
+        lines.append("local first_states = {\(first.joined(separator: ", "))}")
+        lines.append("local function succeeded(root)")
+        for root in program.roots.indices where program.roots[root].okCode >= 0 {
+            lines.append("  if root == \(root) then return (\(function(program.roots[root].okCode))() or 0) ~= 0 end")
+        }
+        lines += ["  return true", "end"]
+        return lines
+    }
+
     private mutating func gatherLines(reachable: [Int]) -> [String] {
         program.gathers.map { info in
-            var parts = ["request = \(info.ofRequest)", "root = \(info.root)", "part = \(info.part)", "more = \(function(info.more))"]
+            var parts = [
+                "grammar = \(Lua.quoted(info.grammar))", "request = \(info.ofRequest)", "root = \(info.root)",
+                "part = \(info.part)", "more = \(function(info.more))",
+            ]
             if info.next >= 0 { parts.append("next = \(function(info.next))") }
             if info.condition >= 0 { parts.append("condition = \(function(info.condition))") }
             if info.decode >= 0 {
@@ -293,7 +344,8 @@ struct LuaWriter {
                 let slot = Int(program.nodes[Int(step.b)].slot)
                 if let assignment = info.assignments.first(where: { $0.slot == slot }) {
                     guard assignment.condition < 0 else { return nil }
-                    parts.append(assignment.code >= 0 ? "\(function(assignment.code))() or \"\"" : "octets(\(assignment.source)) or \"\"")
+                    parts.append(
+                        assignment.code >= 0 ? "\(function(assignment.code))() or \"\"" : "octets(\(assignment.source)) or \"\"")
                 } else {
                     parts.append("octets(\(slot)) or \"\"")
                 }

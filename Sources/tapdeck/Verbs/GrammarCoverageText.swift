@@ -14,7 +14,8 @@ extension GrammarVerb {
         var status = ExitStatus.fine
         for path in operands(arguments) { status = max(status, try add(path, program, &coverage, arguments, terminal)) }
         let kinds: [(GrammarCoverage.Item.Kind, String)] = [
-            (.alternative, "alternatives"), (.tag, "tags"), (.exchange, "exchanges"), (.transition, "transitions"), (.checkHeld, "checks held"),
+            (.alternative, "alternatives"), (.tag, "tags"), (.exchange, "exchanges"), (.transition, "transitions"),
+            (.checkHeld, "checks held"),
             (.checkFailed, "failed"),
         ]
         if arguments.wantsJSON {
@@ -37,7 +38,9 @@ extension GrammarVerb {
             }
         }
         if arguments.has("--missing") {
-            for item in coverage.missing { terminal.result("not met: \(item.grammar):\(item.line): \(item.kind.rawValue) \(item.name)") }
+            for item in coverage.missing {
+                terminal.result("not met: \(item.grammar):\(item.line): \(item.kind.rawValue) \(item.name)")
+            }
         }
         return status
     }
@@ -55,7 +58,8 @@ extension GrammarVerb {
         for record in secrets.records where record.kind == .key { keys[record.name] = record.octets }
         var decoders: [Int: Decoder] = [:]
         while let row = reader.nextRow() {
-            guard row.isDissector("iso7816"), row.body.first.map({ $0 != 0x3B && $0 != 0x3F }) ?? false || row.direction == .sent else { continue }
+            guard row.isDissector("iso7816"), row.body.first.map({ $0 != 0x3B && $0 != 0x3F }) ?? false || row.direction == .sent
+            else { continue }
             var decoder = decoders[row.interface] ?? Decoder(program, secrets: keys)
             let before = decoder.sessions
             let octets = Array(row.body)

@@ -73,7 +73,8 @@ enum GrammarVerb: Verb {
         let errors = list.filter { $0.severity == .error }.count
         let checked = asked.isEmpty ? sources.count : asked.count
         terminal.note(
-            "\(checked) grammars checked, \(set.program.exampleFrames.count) frames of examples read: \(errors) errors, \(list.count - errors) warnings")
+            "\(checked) grammars checked, \(set.program.exampleFrames.count) frames of examples read: \(errors) errors, \(list.count - errors) warnings"
+        )
         return errors == 0 ? .fine : .notSo
     }
 
@@ -120,8 +121,9 @@ enum GrammarVerb: Verb {
         let program = try library(arguments).program
         let list = FieldExplanation.of(field, in: program)
         guard !list.isEmpty else {
-            throw Failure(
-                .notSo, "no field is called \(field)\(Nearest.suggestion(for: field, among: FieldExplanation.paths(in: program)))")
+            let paths = FieldExplanation.paths(in: program)
+            let known = field.contains(".") ? paths : Array(Set(paths.map { lastPart($0) })).sorted()
+            throw Failure(.notSo, "no field is called \(field)\(Nearest.suggestion(for: field, among: known))")
         }
         for item in list {
             if arguments.wantsJSON {
@@ -179,6 +181,8 @@ enum GrammarVerb: Verb {
         }
     }
 
+    private static func lastPart(_ path: String) -> String { String(path.split(separator: ".").last ?? "") }
+
     static func lastName(_ path: String) -> String { String(path.split(separator: "/").last ?? "") }
 }
 
@@ -195,7 +199,8 @@ extension GrammarDiagnostic {
         let others = related.map {
             "{\"file\":\(JSONText.quoted($0.file)),\"line\":\($0.line),\"column\":\($0.column),\"message\":\(JSONText.quoted($0.message))}"
         }
-        return "{\"file\":\(JSONText.quoted(file)),\"line\":\(line),\"column\":\(column),\"length\":\(length),\"severity\":\"\(severity.name)\","
+        return
+            "{\"file\":\(JSONText.quoted(file)),\"line\":\(line),\"column\":\(column),\"length\":\(length),\"severity\":\"\(severity.name)\","
             + "\"code\":\"\(code.rawValue)\",\"message\":\(JSONText.quoted(message)),\"related\":[\(others.joined(separator: ","))]}"
     }
 }

@@ -25,7 +25,8 @@ enum WiresharkVerb: Verb {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard arguments.operands.first == "install" else {
             let word = arguments.operands.first
-            throw Failure.usage(word.map { "unknown word \($0); known: install" } ?? "wireshark needs to know what to do: install")
+            throw Failure.usage(
+                word.map { "unknown word \($0); known: install" } ?? "wireshark needs to know what to do: install")
         }
         guard arguments.operands.count == 1 else { throw Failure.usage("wireshark install takes no files") }
         let (plugins, profiles) = try folders(arguments)
@@ -63,8 +64,11 @@ enum WiresharkVerb: Verb {
     private static func folders(_ arguments: Arguments) throws -> (plugins: String, profiles: String) {
         if let folder = arguments.value("--dir") { return ("\(folder)/plugins", "\(folder)/profiles") }
         let environment = ProcessInfo.processInfo.environment
-        guard let home = environment["HOME"], !home.isEmpty else { throw Failure(.outside, "HOME is not set; --dir DIR says where to write") }
-        let configuration = environment["WIRESHARK_CONFIG_DIR"] ?? (environment["XDG_CONFIG_HOME"] ?? "\(home)/.config") + "/wireshark"
+        guard let home = environment["HOME"], !home.isEmpty else {
+            throw Failure(.outside, "HOME is not set; --dir DIR says where to write")
+        }
+        let configuration =
+            environment["WIRESHARK_CONFIG_DIR"] ?? (environment["XDG_CONFIG_HOME"] ?? "\(home)/.config") + "/wireshark"
         return ("\(home)/.local/lib/wireshark/plugins", "\(configuration)/profiles")
     }
 
