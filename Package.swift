@@ -31,7 +31,7 @@ func grammarLibrary(_ dependencies: [Target.Dependency]) -> Target {
     let others =
         names(in: ".").filter { !["Grammars", "Sources"].contains($0) && !$0.hasPrefix(".") }
         + names(in: "Sources").filter { $0 != "GrammarLibrary" }.map { "Sources/\($0)" }
-        + names(in: "Grammars").filter { !$0.hasSuffix(".grammar") }.map { "Grammars/\($0)" }
+        + ["Grammars/Editor"]
     return .target(
         name: "GrammarLibrary", dependencies: dependencies, path: ".", exclude: others, sources: ["Sources/GrammarLibrary"],
         resources: [.embedInCode("Grammars")], swiftSettings: strict
