@@ -67,9 +67,11 @@ let package = Package(
         part("GrammarRuntime", ["Octets", "CardCrypto"]),
         part("GrammarLanguage", ["Octets", "GrammarRuntime"]),
         grammarLibrary(["GrammarRuntime", "GrammarLanguage"]),
-        part("TraceDecoding", [
-            "Octets", "CardCrypto", "TagTransport", "TraceFile", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary",
-        ]),
+        part(
+            "TraceDecoding",
+            [
+                "Octets", "CardCrypto", "TagTransport", "TraceFile", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary",
+            ]),
         part("Replay", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile", "Tracing", "TraceDecoding"]),
         .executableTarget(
             name: "tapdeck",

@@ -177,6 +177,11 @@ extension Compiler {
                 program.exchanges.indices.map { number in list.contains { $0.takesAny || $0.exchanges.contains(number) } }
             }
         }
+        program.listeners = program.exchanges.indices.map { number in
+            program.sessions.indices.filter { session in
+                program.sessions[session].transitions.contains { $0.contains { $0.takesAny || $0.exchanges.contains(number) } }
+            }
+        }
         for gather in program.gathers {
             if gather.decode >= 0 { program.roots[gather.root].joins = true } else { program.roots[gather.root].gathers = true }
         }

@@ -135,26 +135,29 @@ extension Compiler {
         return nil
     }
 
+    /// The sides of `a and b and c`, or of `a or b or c`.
+    private func row(_ op: Expression.Operator, _ expression: Expression) -> [Expression] {
+        guard case .binary(op, let left, let right, _) = expression else { return [expression] }
+        return row(op, left) + row(op, right)
+    }
+
     private mutating func binary(
         _ op: Expression.Operator, _ left: Expression, _ right: Expression, _ whole: Expression, _ scope: Scope
     ) {
         switch op {
-        case .and:
-            condition(left, scope)
-            let no = hole(.test)
-            condition(right, scope)
+        case .and, .or:
+            // One way out of a whole row of them, at the first that decides.
+            let sides = row(op, left) + row(op, right)
+            var decided: [Int] = []
+            for side in sides.dropLast() {
+                condition(side, scope)
+                if op == .or { emit(.not) }
+                decided.append(hole(.test))
+            }
+            if let last = sides.last { condition(last, scope) }
             let end = hole(.jump)
-            land(no)
-            emit(.push, c: 0)
-            land(end)
-        case .or:
-            condition(left, scope)
-            emit(.not)
-            let yes = hole(.test)
-            condition(right, scope)
-            let end = hole(.jump)
-            land(yes)
-            emit(.push, c: 1)
+            for hole in decided { land(hole) }
+            emit(.push, c: op == .or ? 1 : 0)
             land(end)
         case .equal, .unequal:
             if op == .equal, case .field(let field)? = resolve(left, scope), case .number = field.kind,

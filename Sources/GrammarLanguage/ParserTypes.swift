@@ -14,7 +14,8 @@ extension Parser {
         case "u32": result.bits = 32
         case "bits":
             try require("(")
-            result.bits = Int(clamping: min(32, try number("a number of bits").value))
+            // Up to 56 bits, so that shifts and sums stay inside 64 and a DF name of seven bytes has room.
+            result.bits = Int(clamping: min(56, try number("a number of bits").value))
             try require(")")
         default:
             diagnostics.add(.type, type.place, "expected u8, u16, u24, u32 or bits(n), found '\(type.text)'")

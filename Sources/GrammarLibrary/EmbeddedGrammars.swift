@@ -7,10 +7,14 @@ extension GrammarLibrary {
     public static let embedded: [GrammarSource] = [
         source("atr", PackageResources.atr_grammar),
         source("bac", PackageResources.bac_grammar),
+        source("credentialSession", PackageResources.credentialSession_grammar),
+        source("desfire", PackageResources.desfire_grammar),
         source("emrtd", PackageResources.emrtd_grammar),
         source("iso14443", PackageResources.iso14443_grammar),
         source("iso7816", PackageResources.iso7816_grammar),
+        source("pcscReader", PackageResources.pcscReader_grammar),
         source("secureMessaging", PackageResources.secureMessaging_grammar),
+        source("t1", PackageResources.t1_grammar),
     ]
 
     private static func source(_ name: String, _ octets: [UInt8]) -> GrammarSource {

@@ -92,35 +92,39 @@ extension Machine {
 
     /// Moves every session that has a transition for the event.
     mutating func fire(_ event: SessionInfo.Event, outcome: SessionInfo.Outcome) {
-        for session in program.sessions.indices {
-            let current = state.sessions[session]
-            guard program.sessions[session].transitions.indices.contains(current) else { continue }
-            var isDone = false
-            if case .exchange(let number) = event, !program.sessions[session].listens[current * program.exchanges.count + number]
-            {
-                continue
+        if case .exchange(let number) = event {
+            for place in program.listeners[number].indices {
+                let session = program.listeners[number][place]
+                let current = state.sessions[session]
+                if program.sessions[session].listens[current * program.exchanges.count + number] { move(session, event, outcome) }
             }
-            for index in program.sessions[session].transitions[current].indices {
-                guard matches(session, current, index, event, outcome),
-                    test(program.sessions[session].transitions[current][index].condition)
-                else { continue }
-                let transition = program.sessions[session].transitions[current][index]
-                if transition.contested >= 0 {
-                    annotations.append(
-                        Annotation(
-                            .contested, .note, place: transition.place, template: transition.contested,
-                            values: render(transition.contested)))
-                }
-                runStatements(transition.body)
-                if transition.target >= 0 { state.sessions[session] = transition.target }
-                isDone = true
-                break
+        } else {
+            for session in program.sessions.indices { move(session, event, outcome) }
+        }
+    }
+
+    private mutating func move(_ session: Int, _ event: SessionInfo.Event, _ outcome: SessionInfo.Outcome) {
+        let current = state.sessions[session]
+        guard program.sessions[session].transitions.indices.contains(current) else { return }
+        for index in program.sessions[session].transitions[current].indices {
+            guard matches(session, current, index, event, outcome),
+                test(program.sessions[session].transitions[current][index].condition)
+            else { continue }
+            let transition = program.sessions[session].transitions[current][index]
+            if transition.contested >= 0 {
+                annotations.append(
+                    Annotation(
+                        .contested, .note, place: transition.place, template: transition.contested,
+                        values: render(transition.contested)))
             }
-            if !isDone, program.sessions[session].illegal >= 0, case .named(let named) = event,
-                program.sessions[session].events.contains(named)
-            {
-                illegal(session, current, named)
-            }
+            runStatements(transition.body)
+            if transition.target >= 0 { state.sessions[session] = transition.target }
+            return
+        }
+        if program.sessions[session].illegal >= 0, case .named(let named) = event,
+            program.sessions[session].events.contains(named)
+        {
+            illegal(session, current, named)
         }
     }
 

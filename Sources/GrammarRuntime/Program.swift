@@ -20,6 +20,8 @@ public struct Program: Sendable {
     package var roots: [RootInfo] = []
     package var exchanges: [ExchangeInfo] = []
     package var sessions: [SessionInfo] = []
+    /// The sessions that have a transition for each exchange, in some state.
+    package var listeners: [[Int]] = []
     package var layers: [LayerInfo] = []
     package var gathers: [GatherInfo] = []
     package var variables: [VariableInfo] = []

@@ -1,104 +1,63 @@
 // SPDX-License-Identifier: MIT
 
-import Octets
-import TagTransport
+import GrammarRuntime
 
-/// The fields of commands and responses by path and place (ISO/IEC 7816-4 5.1, ISO/IEC 7816-3 12.1.3).
+/// Single commands and status words by the grammars built in, without a trace around them.
 public enum APDUFields {
-    /// The fields of a command in the order of its octets. Values of places in `sealed` are left out.
-    static func fields(of command: CommandAPDU, sealed: [Range<Int>]) -> [DecodedField] {
-        let octets = command.octets
-        return layout(of: octets).map { part in
-            let value = Array(octets[part.range])
-            let isSealed = sealed.contains { $0.overlaps(part.range) }
-            return DecodedField(
-                path: "iso7816.command.\(part.name)",
-                value: isSealed ? .octets([]) : part.name == "data" ? .octets(value) : .number(value.reduce(0) { $0 << 8 | UInt64($1) }),
-                text: isSealed ? "sealed, \(part.range.count) bytes" : text(part.name, value, command), buffer: 0,
-                start: part.range.lowerBound * 8, bits: part.range.count * 8
-            )
-        }
-    }
-
-    static func fields(of response: ResponseAPDU) -> [DecodedField] {
-        var fields: [DecodedField] = []
-        let count = response.data.count
-        if count > 0 {
-            fields.append(
-                DecodedField(
-                    path: "iso7816.response.data", value: .octets(Array(response.data)), text: "\(count) bytes", buffer: 0, start: 0,
-                    bits: count * 8
-                )
-            )
-        }
-        fields.append(
-            DecodedField(
-                path: "iso7816.response.sw", value: .number(UInt64(response.statusWord)), text: StatusWord.text(response.statusWord),
-                buffer: 0, start: count * 8, bits: 16
-            )
-        )
-        return fields
-    }
-
     /// The field that the octet at `offset` of a command belongs to, and the octets of that field.
     ///
     /// - Returns: its path; `iso7816.command` for octets that are no command.
     public static func field(at offset: Int, of command: [UInt8]) -> (path: String, range: Range<Int>) {
-        for part in layout(of: command) where part.range.contains(offset) { return ("iso7816.command.\(part.name)", part.range) }
+        let index = GrammarIndex.standard
+        var decoder = Decoder(index.program)
+        let outcome = decoder.push(request: command, entry: index.command)
+        var reader = FieldReader(index.program)
+        let isWhole = CommandView(decoder, index, isSealed: false) != nil
+        if isWhole {
+            let fields = reader.fields(decoder, outcome, FieldReader.Cover(showsSecrets: true)).fields
+            let own = fields.filter { $0.buffer == 0 && $0.depth == 0 && $0.bits > 0 }
+            for field in own where (field.start / 8..<(field.start + field.bits + 7) / 8).contains(offset) {
+                return (field.path, field.start / 8..<(field.start + field.bits + 7) / 8)
+            }
+        }
         return ("iso7816.command", command.indices)
     }
 
-    private struct Part {
-        var name: String
-        var range: Range<Int>
-    }
-
-    private static func layout(of octets: [UInt8]) -> [Part] {
-        guard let command = try? CommandAPDU(bytes: octets) else { return [] }
-        var parts = [
-            Part(name: "cla", range: 0..<1), Part(name: "ins", range: 1..<2), Part(name: "p1", range: 2..<3),
-            Part(name: "p2", range: 3..<4),
-        ]
-        var place = 4
-        let isExtended = command.form == .extended
-        if let data = command.data {
-            let width = isExtended ? 3 : 1
-            parts.append(Part(name: "lc", range: place..<place + width))
-            place += width
-            parts.append(Part(name: "data", range: place..<place + data.count))
-            place += data.count
-        }
-        if place < octets.count { parts.append(Part(name: "le", range: place..<octets.count)) }
-        return parts
-    }
-
-    private static func text(_ name: String, _ value: [UInt8], _ command: CommandAPDU) -> String {
-        switch name {
-        case "ins": CommandName.instruction(cla: command.cla, ins: command.ins)
-        case "lc": "\(command.data?.count ?? 0) bytes"
-        case "le": "\(command.ne ?? 0) bytes"
-        case "data": "\(value.count) bytes"
-        default: Hex.encode(value)
-        }
-    }
-}
-
-extension APDUFields {
     /// What a command's field says beyond its digits: the instruction's name, how many bytes Lc and Le mean; else nothing.
     public static func meaning(of path: String, in command: [UInt8]) -> String {
-        guard ["ins", "lc", "le"].contains(path.split(separator: ".").last ?? ""), let command = try? CommandAPDU(bytes: command) else { return "" }
-        return fields(of: command, sealed: []).first { $0.path == path }?.text ?? ""
+        let index = GrammarIndex.standard
+        var decoder = Decoder(index.program)
+        _ = decoder.push(request: command, entry: index.command)
+        guard let view = CommandView(decoder, index, isSealed: false) else { return "" }
+        switch path {
+        case "iso7816.command.ins": return index.instruction(view.ins) ?? ""
+        case "iso7816.command.lc": return decoder.span(index.commandFields.data) == nil ? "" : "\(view.data.count) bytes"
+        case "iso7816.command.le": return view.ne.map { "\($0) bytes" } ?? ""
+        default: return ""
+        }
     }
 
     /// `6A82 not found`.
-    public static func status(_ word: UInt16) -> String { StatusWord.text(word) }
+    public static func status(_ word: UInt16) -> String { GrammarIndex.standard.status.text(word) }
 
     /// The name of an interindustry instruction: `READ BINARY`.
-    public static func instruction(_ ins: UInt8) -> String { CommandName.instruction(cla: 0, ins: ins) }
+    public static func instruction(_ ins: UInt8) -> String { GrammarIndex.standard.instruction(ins) ?? "command 00\(hex(ins))" }
 
     /// What a command is called, on one line; its length for octets that are no command.
     public static func name(of octets: some Collection<UInt8>) -> String {
-        guard let command = try? CommandAPDU(bytes: octets) else { return "\(octets.count) bytes that are no command" }
-        return CommandName.summary(command, isProtected: command.cla & 0xEC == 0x0C)
+        let index = GrammarIndex.standard
+        var decoder = Decoder(index.program)
+        let frame = Array(octets)
+        let outcome = decoder.push(request: frame, entry: index.command)
+        let isCut = decoder.annotations[outcome.annotations].contains { $0.severity == .error && $0.code != .failed }
+        guard !isCut, let view = CommandView(decoder, index, isSealed: isProtected(class: frame.first)) else {
+            return "\(frame.count) bytes that are no command"
+        }
+        return index.wrapped(decoder, outcome.exchange) ?? index.headline(view, exchange: outcome.exchange, in: .masterFile)
+    }
+
+    private static func hex(_ octet: UInt8) -> String {
+        let text = String(octet, radix: 16, uppercase: true)
+        return text.count < 2 ? "0" + text : text
     }
 }

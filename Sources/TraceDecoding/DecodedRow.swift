@@ -13,9 +13,13 @@ public struct DecodedRow: Sendable {
 
     /// How a protected message stands.
     public enum Opening: Sendable, Equatable {
+        /// Nothing to open.
         case plain
+        /// Protected, and no key at hand.
         case sealed
+        /// Opened, and its checks held.
         case opened
+        /// The keys are at hand and a check does not hold.
         case failed
     }
 
@@ -36,12 +40,55 @@ public struct DecodedRow: Sendable {
     public var annotations: [Annotation] = []
     public var sessions: [(name: String, state: String)] = []
     public var opening: Opening = .plain
-    /// The message inside a protected one.
+    /// The message inside a protected one; nil when it was not opened, or holds a secret that is not to be shown.
     public var plain: [UInt8]?
+    /// What was made from the row: what was opened, joined or unwrapped. Fields with a buffer above 0 lie in these.
+    public var derived: [DerivedBuffer] = []
+    /// Counters that the row's message authentication codes ran over.
+    public var counters: [(name: String, octets: [UInt8])] = []
+    /// A file that this row has brought to its end.
+    public var file: DecodedFile?
+    /// Whether the row is a command or answer under secure messaging.
+    public var isProtected = false
     /// For a READ BINARY that was understood: where it read and how much was asked for.
     var read: ReadPlace?
+    /// For a read of a file that has a name: `EF.COM`.
+    public var fileName: String?
     /// The syslog line whose JSON twin says the same.
-    var isTwin = false
+    public var isTwin = false
+    /// Whether the card said that it did what was asked.
+    var isSuccess = true
+
+    /// Whether the row is a view that was made from others, of `plain:N`.
+    public var isDerived: Bool { if case .plain = interface { true } else { false } }
+
+    init(row: TraceRow, interface: InterfaceKind, kind: Kind) {
+        self.row = row
+        self.interface = interface
+        self.kind = kind
+    }
+}
+
+/// Octets that were made from a row.
+public struct DerivedBuffer: Sendable, Equatable {
+    public enum Origin: String, Sendable { case opened, plain, gathered, remembered }
+    /// The number that fields call it by, from 1.
+    public var number: Int
+    public var origin: Origin
+    /// Empty when they hold a secret that is not to be shown.
+    public var octets: [UInt8]
+    public var count: Int
+    public var isRequest: Bool
+}
+
+/// A file of a card that was read to its end.
+public struct DecodedFile: Sendable, Equatable {
+    /// `EF.COM`.
+    public var name: String
+    public var octets: [UInt8]
+    /// The exchanges that read it.
+    public var exchanges: [UInt64]
+    public var fields: [DecodedField]
 }
 
 /// One field of a row. Places count in bits from the first bit of their buffer; buffer 0 is the row's body.
@@ -51,12 +98,41 @@ public struct DecodedField: Sendable, Equatable {
         case octets([UInt8])
     }
 
+    /// How the field is built.
+    public enum Shape: Sendable, Equatable {
+        case leaf
+        /// Has fields inside it, which follow.
+        case composite
+        /// The tag and length of a data object.
+        case header
+        /// Octets that no field claims.
+        case gap
+    }
+
     public var path: String
     public var value: Value
     public var text: String
     public var buffer: Int
     public var start: Int
     public var bits: Int
+    public var shape = Shape.leaf
+    /// How many fields it lies in.
+    public var depth = 0
+    /// The grammar's own word for it; the last part of the path where there is none.
+    public var label = ""
+    /// Drawn at random by either side.
+    public var isNonce = false
+    /// Its octets are not shown.
+    public var isSealed = false
+
+    public init(path: String, value: Value, text: String, buffer: Int = 0, start: Int, bits: Int) {
+        self.path = path
+        self.value = value
+        self.text = text
+        self.buffer = buffer
+        self.start = start
+        self.bits = bits
+    }
 }
 
 /// Something to say about a row beside its fields.
@@ -70,6 +146,7 @@ public struct Annotation: Sendable, Equatable {
         case program, card, reader, outside, trace
     }
 
+    /// `failed`, `held`, `sealed`: the words of the grammars' runtime; for errors of a reader the error's case.
     public var code: String
     public var severity: Severity
     public var text: String
@@ -77,6 +154,12 @@ public struct Annotation: Sendable, Equatable {
     public var blame: Blame?
     /// The exchange that shows the cause.
     public var see: UInt64?
+    /// The rule of a grammar that says so: file, line and column.
+    public var rule: String?
+    /// Whether a message authentication code was checked.
+    public var isAuthentication = false
+    /// Index of the field in the row's fields.
+    public var field: Int?
 
     public init(
         code: String, severity: Severity, text: String, path: String? = nil, blame: Blame? = nil, see: UInt64? = nil

@@ -89,14 +89,16 @@ enum MetaText {
         case "tagConnectionLost": (what, blame) = ("card removed", .outside)
         case "tagReset": (what, blame) = ("card reset by another program", .outside)
         case "timeout": (what, blame) = ("no answer in time", .card)
-        case "readerUnavailable", "serviceUnavailable": (what, blame) = (row.case == "readerUnavailable" ? "reader gone" : "service gone", .outside)
+        case "readerUnavailable", "serviceUnavailable":
+            (what, blame) = (row.case == "readerUnavailable" ? "reader gone" : "service gone", .outside)
         default: (what, blame) = (row.case, .reader)
         }
         let isOwn = row.after == nil || row.after == decoded.row.packetID
         decoded.summary = isOwn ? what : "\(what); exchange \(row.after ?? 0) has no answer"
         decoded.annotations.append(
             Annotation(
-                code: row.case, severity: .error, text: decoded.summary, path: "pcscReader.code", blame: blame, see: isOwn ? nil : row.after
+                code: row.case, severity: .error, text: decoded.summary, path: "pcscReader.code", blame: blame,
+                see: isOwn ? nil : row.after
             )
         )
         if let code = row.code {
@@ -145,7 +147,9 @@ enum MetaText {
         case "connect": decoded.summary = "card in\(atr)"
         case "reset": decoded.summary = "card reset\(atr)"
         case "removal": decoded.summary = "card taken out"
-        case "control": decoded.summary = "reader control \(row.control.map { Hex.encode([UInt8(truncatingIfNeeded: $0 >> 24), UInt8(truncatingIfNeeded: $0 >> 16), UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0)]) } ?? "")"
+        case "control":
+            decoded.summary =
+                "reader control \(row.control.map { Hex.encode([UInt8(truncatingIfNeeded: $0 >> 24), UInt8(truncatingIfNeeded: $0 >> 16), UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0)]) } ?? "")"
         default: decoded.summary = row.name
         }
     }

@@ -33,7 +33,8 @@ public struct SealedPlaces: Sendable, Equatable {
             secrets.sealed(packetID: packet, interface: row.interface, direction: row.direction ?? .sent)
         }
         let known = Dictionary(
-            (records ?? []).map { (Int($0.offset)..<Int($0.offset) + $0.octets.count, $0.octets) }, uniquingKeysWith: { first, _ in first }
+            (records ?? []).map { (Int($0.offset)..<Int($0.offset) + $0.octets.count, $0.octets) },
+            uniquingKeysWith: { first, _ in first }
         )
         for place in places {
             if let secret = known[place] {

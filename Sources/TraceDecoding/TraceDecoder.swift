@@ -1,55 +1,57 @@
 // SPDX-License-Identifier: MIT
 
-import FoundationEssentials
+import GrammarLibrary
+import GrammarRuntime
 import Octets
-import TagTransport
 import TraceFile
 
-/// Says what the rows of a trace mean, one row after the other.
+/// Says what the rows of a trace mean, one row after the other, by the grammars and by the trace's own rows.
 ///
-/// This is the built-in view: ISO/IEC 7816-4 commands and responses, basic access control and 3DES secure messaging, and the
-/// trace's own rows. It never fails; what it does not know stays bytes.
+/// It never fails; what no grammar knows stays bytes. There is one decoder of the grammars for each card connection and kind of
+/// row, so that a frame on the air and the command that carried it do not disturb each other.
 public struct TraceDecoder: Sendable {
-    private let secrets: SecretStore
-    /// A tracker with the keys of the secrets, before its first message.
-    private let freshChannel: ChannelTracker
-    private let showsSecrets: Bool
-    private var interfaces: [TraceInterface]
-    private var readers: [Int: ReaderState] = [:]
-    /// The functions' base names by the calls' numbers.
-    private var calls: [Int: String] = [:]
+    /// Whether rows get their fields and derived buffers; a summary does without.
+    public var wantsFields = true
+    /// Whether failed checks try the neighbours that the grammars name, which costs time on hostile input.
+    public var triesNearMisses = false
 
-    /// What is known of one reader's card.
-    private struct ReaderState: Sendable {
-        var channel: ChannelTracker
-        var file = FileTracker()
-        var pending: Pending?
+    let secrets: SecretStore
+    let showsSecrets: Bool
+    let index: GrammarIndex
+    let keys: KeyTable
+    var interfaces: [TraceInterface]
+    var reader: FieldReader
+    var cards: [Channel: CardReading] = [:]
+    var calls = CallEvents()
+
+    /// What a decoder of the grammars belongs to.
+    enum Channel: Hashable {
+        case apdu(Int)
+        case rf(Int)
+        case plain(Int)
+        case calls
     }
 
-    private struct Pending: Sendable {
-        var packet: UInt64?
-        /// The command as sent.
-        var sent: CommandAPDU
-        /// The command inside, when it was protected and opened; else the command as sent.
-        var meant: CommandAPDU
-        var opening: ChannelTracker.Opening
-    }
-
-    /// - Parameter showsSecrets: whether fields and opened messages hold octets that are sealed in the trace.
-    public init(interfaces: [TraceInterface], secrets: SecretStore = SecretStore(), showsSecrets: Bool = false) {
+    /// - Parameters:
+    ///   - showsSecrets: whether fields and opened messages hold octets that are sealed in the trace.
+    ///   - grammars: nil for those built in.
+    public init(
+        interfaces: [TraceInterface], secrets: SecretStore = SecretStore(), showsSecrets: Bool = false,
+        grammars: GrammarLibrary? = nil
+    ) {
         self.interfaces = interfaces
         self.showsSecrets = showsSecrets
         self.secrets = secrets
-        freshChannel = ChannelTracker(secrets: secrets)
+        index = grammars.map { GrammarIndex($0.program) } ?? .standard
+        keys = KeyTable(secrets, index)
+        reader = FieldReader(index.program)
     }
 
     /// A reader's interfaces were declared after the first row.
     public mutating func add(_ interface: TraceInterface) { interfaces.append(interface) }
 
     /// Message authentication codes that were checked in all sessions, and those that held.
-    public var authentication: (checked: Int, held: Int) {
-        readers.values.reduce((0, 0)) { ($0.0 + $1.channel.checked, $0.1 + $1.channel.held) }
-    }
+    public var authentication: (checked: Int, held: Int) { cards.values.reduce((0, 0)) { ($0.0 + $1.checked, $0.1 + $1.held) } }
 
     public mutating func push(_ row: TraceRow) -> DecodedRow {
         let kind = interfaces.indices.contains(row.interface) ? interfaces[row.interface].kind : .other("")
@@ -58,149 +60,161 @@ public struct TraceDecoder: Sendable {
         decoded.sealed = places.places
         switch kind {
         // A frame that went to a card of ISO/IEC 7816-4 stands among its commands and is none.
-        case .apdu where row.dissector == "data": frame(&decoded)
-        case .apdu(let reader): apdu(&decoded, places, reader)
-        case .plain: plainView(&decoded)
-        case .rf: frame(&decoded)
+        case .apdu where row.dissector == "data": frame(&decoded, places)
+        case .apdu(let reader): apdu(&decoded, places, .apdu(reader))
+        case .plain(let reader): plainView(&decoded, places, reader)
+        case .rf: frame(&decoded, places)
         case .reader(let reader): readerRow(&decoded, reader)
         case .meta: metaRow(&decoded)
-        case .other:
-            if row.dissector == "iso7816" { apdu(&decoded, places, 0) } else { frame(&decoded) }
+        case .other: if row.dissector == "iso7816" { apdu(&decoded, places, .apdu(0)) } else { frame(&decoded, places) }
         }
         return decoded
     }
 
     // MARK: - APDUs
 
-    private mutating func apdu(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ reader: Int) {
+    func newCard() -> CardReading { CardReading(index, keys, triesNearMisses: triesNearMisses) }
+
+    private mutating func apdu(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ channel: Channel) {
         decoded.grammar = "iso7816"
-        var state = readers[reader] ?? ReaderState(channel: freshChannel)
-        defer {
-            if state.channel.isOpen { decoded.sessions.append(("secureMessaging", "open")) }
-            readers[reader] = state
-        }
+        if cards[channel] == nil { cards[channel] = newCard() }
         if decoded.row.direction == .received {
-            if decoded.row.body.first == 0x3B || decoded.row.body.first == 0x3F, state.pending?.packet != decoded.row.packetID {
-                decoded.kind = .reader
-                decoded.grammar = "atr"
-                decoded.message = "atr"
-                decoded.summary = "ATR \(Hex.encode(decoded.row.body))"
+            let first = decoded.row.body.first
+            if first == 0x3B || first == 0x3F,
+                cards[channel]?.pending?.packet != decoded.row.packetID || cards[channel]?.pending == nil
+            {
+                answerToReset(&decoded)
                 return
             }
-            response(&decoded, places, &state)
+            response(&decoded, places, channel)
         } else {
-            command(&decoded, places, &state)
+            command(&decoded, places, channel)
         }
+        sessions(&decoded, channel)
     }
 
-    private func command(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ state: inout ReaderState) {
+    private mutating func answerToReset(_ decoded: inout DecodedRow) {
+        decoded.kind = .reader
+        decoded.grammar = "atr"
+        decoded.message = "atr"
+        decoded.summary = "ATR \(Hex.encode(decoded.row.body))"
+        guard wantsFields, index.answerToReset >= 0 else { return }
+        var single = Decoder(index.program)
+        let outcome = single.push(
+            request: decoded.row.body, entry: index.answerToReset, exchange: Int(clamping: decoded.row.packetID ?? 0))
+        take(&decoded, single, outcome, FieldReader.Cover())
+    }
+
+    private mutating func command(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ channel: Channel) {
         decoded.kind = .command
         decoded.message = "command"
-        state.pending = nil
-        let command: CommandAPDU
-        do { command = try CommandAPDU(bytes: places.octets) } catch {
-            decoded.summary = "malformed command, \(places.octets.count) bytes"
-            decoded.annotations.append(
-                Annotation(code: "malformed", severity: .error, text: error.description, path: "iso7816.command", blame: .program)
-            )
-            return
-        }
-        decoded.fields = APDUFields.fields(of: command, sealed: showsSecrets ? places.unknown : places.places)
-        let isProtected = command.cla & 0xEC == 0x0C
-        let opened = state.channel.push(command: command)
-        decoded.opening = DecodedRow.Opening(opened.opening)
-        if case .failed(let text) = opened.opening {
-            decoded.annotations.append(
-                Annotation(code: "failed", severity: .error, text: text, path: "secureMessaging.command.mac", blame: .program)
-            )
-        } else if opened.opening == .opened {
-            decoded.annotations.append(Annotation(code: "held", severity: .note, text: "the command's MAC held", path: "secureMessaging.command.mac"))
-        }
-        let meant = opened.command ?? command
-        if isProtected, let inner = opened.command, showsSecrets || places.places.isEmpty { decoded.plain = inner.octets }
-        decoded.summary = CommandName.summary(meant, isProtected: isProtected && opened.command == nil, in: state.file.application)
-        if command.ins == 0x82, command.data?.count == 40 { decoded.summary = "EXTERNAL AUTHENTICATE, BAC" }
-        if meant.ins == 0xB0, meant.p1 & 0x80 == 0, let ne = meant.ne, !isProtected || opened.command != nil {
-            decoded.read = ReadPlace(offset: Int(meant.p1) << 8 | Int(meant.p2), length: ne)
-        }
-        state.pending = Pending(packet: decoded.row.packetID, sent: command, meant: meant, opening: opened.opening)
+        decoded.isProtected = isProtected(class: places.octets.first)
+        guard index.command >= 0,
+            let reading = cards[channel]?.push(request: places.octets, entry: index.command, packet: decoded.row.packetID)
+        else { return }
+        cards[channel]?.pending = nil
+        finishCommand(&decoded, reading, channel, FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
     }
 
-    private func response(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ state: inout ReaderState) {
+    private mutating func finishCommand(
+        _ decoded: inout DecodedRow, _ reading: CardReading.Reading, _ channel: Channel, _ cover: FieldReader.Cover
+    ) {
+        guard let card = cards[channel] else { return }
+        take(&decoded, card.decoder, reading.outcome, cover)
+        judge(&decoded, card.decoder, reading.outcome)
+        let isSealed = decoded.isProtected && decoded.opening == .sealed
+        let view = CommandView(card.decoder, index, isSealed: isSealed)
+        if let view {
+            decoded.summary =
+                index.wrapped(card.decoder, reading.exchange)
+                ?? index.headline(view, exchange: reading.exchange, in: card.files.place)
+            if view.ins == 0xB0, view.p1 & 0x80 == 0, let ne = view.ne, !isSealed, view.cla != 0xFF {
+                decoded.read = ReadPlace(offset: view.offset, length: ne)
+                decoded.fileName = card.files.name
+            }
+        } else {
+            decoded.summary = "malformed command, \(decoded.row.body.count) bytes"
+        }
+        cards[channel]?.pending = CardReading.Pending(
+            packet: decoded.row.packetID, exchange: reading.exchange, view: view, isProtected: decoded.isProtected)
+    }
+
+    private mutating func response(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ channel: Channel) {
         decoded.kind = .response
         decoded.message = "response"
-        let response: ResponseAPDU
-        do { response = try ResponseAPDU(bytes: places.octets) } catch {
-            decoded.summary = "malformed answer, \(places.octets.count) bytes"
-            decoded.annotations.append(
-                Annotation(code: "malformed", severity: .error, text: error.description, path: "iso7816.response", blame: .card)
-            )
+        let pending = cards[channel]?.pending
+        let isPaired = pending != nil && (pending?.packet == decoded.row.packetID || pending?.packet == nil)
+        if !isPaired { cards[channel]?.decoder.machine.state.pending = nil }
+        cards[channel]?.pending = nil
+        guard index.response >= 0,
+            let reading = cards[channel]?.push(response: places.octets, entry: index.response, packet: decoded.row.packetID)
+        else { return }
+        finishResponse(
+            &decoded, reading, isPaired ? pending : nil, channel,
+            FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
+    }
+
+    private mutating func finishResponse(
+        _ decoded: inout DecodedRow, _ reading: CardReading.Reading, _ pending: CardReading.Pending?, _ channel: Channel,
+        _ cover: FieldReader.Cover
+    ) {
+        guard let card = cards[channel] else { return }
+        decoded.isProtected = pending?.isProtected ?? false
+        take(&decoded, card.decoder, reading.outcome, cover)
+        judge(&decoded, card.decoder, reading.outcome)
+        guard let sw = card.decoder.span(index.statusWord), reading.outcome.spans.contains(sw),
+            card.decoder.spans[sw].bitCount == 16
+        else {
+            decoded.isSuccess = false
+            decoded.summary = "malformed answer, \(decoded.row.body.count) bytes"
             return
         }
-        decoded.fields = APDUFields.fields(of: response)
-        guard let pending = state.pending, pending.packet == decoded.row.packetID || pending.packet == nil else {
-            decoded.summary = StatusWord.text(response.statusWord)
+        let word = UInt16(truncatingIfNeeded: card.decoder.spans[sw].value)
+        decoded.isSuccess = word == 0x9000
+        let data =
+            card.decoder.span(index.responseData).flatMap {
+                reading.outcome.spans.contains($0) ? card.decoder.octets(of: $0) : nil
+            } ?? []
+        let wasOpened = decoded.derived(from: .plain, card.decoder, reading.outcome)
+        if decoded.isProtected, !wasOpened, decoded.row.body.count > 2 {
+            decoded.isSuccess = decoded.row.body.suffix(2).elementsEqual([0x90, 0x00])
+            decoded.summary = decoded.opening == .failed ? "not opened" : "sealed"
             return
         }
-        state.pending = nil
-        let opened = state.channel.push(response: response, to: pending.sent, packet: decoded.row.packetID)
-        let isProtected = pending.sent.cla & 0xEC == 0x0C
-        decoded.opening = DecodedRow.Opening(opened.opening)
-        switch opened.opening {
-        case .failed(let text):
-            decoded.annotations.append(
-                Annotation(code: "failed", severity: .error, text: text, path: "secureMessaging.response.mac", blame: .card)
-            )
-        case .opened:
-            decoded.annotations.append(Annotation(code: "held", severity: .note, text: "the answer's MAC held", path: "secureMessaging.response.mac"))
-        case .plain, .sealed: break
-        }
-        if isProtected, response.data.isEmpty, !response.isSuccess {
-            decoded.annotations.append(
-                Annotation(
-                    code: "unprotected", severity: .warn,
-                    text: "the card answered \(StatusWord.text(response.statusWord)) without secure messaging", blame: .card
-                )
-            )
-        }
-        if opened.response != nil, isProtected, opened.opening == .opened { decoded.plain = opened.response?.octets }
-        let meant = opened.response ?? response
-        if state.channel.agreed {
-            decoded.summary = "keys agreed"
-        } else if isProtected, opened.response == nil {
-            decoded.summary = opened.opening == .sealed ? "sealed" : "not opened"
-        } else if let whole = state.file.push(command: pending.meant, response: meant) {
-            decoded.summary = whole
+        if let view = pending?.view, !view.isSealed {
+            if let whole = cards[channel]?.files.push(view, data: data, status: word, packet: decoded.row.packetID, index) {
+                decoded.summary = "\(whole.text) whole"
+                if wantsFields { decoded.file = file(whole) }
+            } else {
+                decoded.summary = index.answer(data: data, status: word, to: view.ins)
+            }
         } else {
-            decoded.summary = answer(meant, to: pending.meant)
+            decoded.summary = index.answer(data: data, status: word, to: pending?.view?.ins)
+        }
+        if reading.hasAgreed {
+            decoded.summary = "keys agreed"
+            // The counter belongs to what comes next.
+            decoded.counters = []
         }
     }
 
-    /// What the answer column says: the status word, or the data when that is what was asked for.
-    private func answer(_ response: ResponseAPDU, to command: CommandAPDU) -> String {
-        if !StatusWord.isSuccess(response.statusWord) || response.data.isEmpty { return StatusWord.text(response.statusWord) }
-        if command.ins == 0x84 || response.data.count > 4 { return "\(CommandName.grouped(response.data.count)) bytes" }
-        return Hex.encode(response.data)
+    /// What a whole file holds, as its grammar tells.
+    mutating func file(_ whole: FileTracker.Whole) -> DecodedFile {
+        var file = DecodedFile(name: whole.text, octets: whole.octets, exchanges: whole.exchanges, fields: [])
+        let message = whole.name.prefix(1).uppercased() + whole.name.dropFirst()
+        guard let entry = index.program.entry(named: "\(whole.grammar).\(message)") else { return file }
+        var single = Decoder(index.program)
+        let outcome = single.push(request: whole.octets, entry: entry)
+        file.fields = reader.fields(single, outcome, FieldReader.Cover(showsSecrets: showsSecrets)).fields
+        return file
     }
 
-    private func plainView(_ decoded: inout DecodedRow) {
-        decoded.kind = decoded.row.direction == .received ? .response : .command
+    private mutating func plainView(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ reader: Int) {
+        let channel = Channel.plain(reader)
+        if cards[channel] == nil { cards[channel] = newCard() }
         decoded.grammar = "iso7816"
-        decoded.summary = "\(decoded.row.body.count) bytes, derived"
-    }
-
-    // MARK: - Frames
-
-    private func frame(_ decoded: inout DecodedRow) {
-        decoded.kind = .frame
-        let protocolText = decoded.row.protocolText ?? decoded.row.dissector
-        decoded.grammar = decoded.row.dissector
-        var body = decoded.row.body[...]
-        // Link type 264 puts four octets before a frame: version, event, length.
-        if decoded.row.dissector == "iso14443", body.count >= 4 { body = body.dropFirst(4) }
-        let room = max(4, 18 - protocolText.utf8.count / 2)
-        decoded.summary = "\(protocolText) \(Hex.encode(body.prefix(room)))\(body.count > room ? "..." : "")"
-        decoded.answer = body.count > 7 ? "\(Hex.encode(body.prefix(5)))..." : Hex.encode(body)
+        if decoded.row.direction == .received { response(&decoded, places, channel) } else { command(&decoded, places, channel) }
+        if decoded.summary.isEmpty { decoded.summary = "\(decoded.row.body.count) bytes, derived" }
     }
 
     // MARK: - Rows of JSON
@@ -217,10 +231,18 @@ public struct TraceDecoder: Sendable {
         switch meta {
         case .reader(let event) where event.name != "control":
             if event.name == "connect" { decoded.answer = way(of: decoded.row.interface) }
-            readers[reader]?.channel.reset()
-            readers[reader]?.file.reset()
-        case .error: readers[reader]?.pending = nil
+            for channel in cards.keys where isOf(reader, channel) { _ = cards[channel]?.reset(event.name) }
+        case .error:
+            cards[.apdu(reader)]?.pending = nil
         default: break
+        }
+    }
+
+    private func isOf(_ reader: Int, _ channel: Channel) -> Bool {
+        switch channel {
+        case .apdu(let number), .plain(let number): number == reader
+        case .rf(let interface): interfaces.indices.contains(interface) && interfaces[interface].kind.readerNumber == reader
+        case .calls: false
         }
     }
 
@@ -240,22 +262,23 @@ public struct TraceDecoder: Sendable {
             return
         }
         MetaText.describe(meta, &decoded, secrets: secrets)
-        switch meta {
-        case .call(let row): calls[row.id] = MetaText.baseName(row.function)
-        case .return(let row): decoded.summary = "\(calls[row.call] ?? "call \(row.call)"): \(decoded.summary)"
-        default: break
+        if case .return(let row) = meta {
+            decoded.summary = "\(calls.name(of: row.call) ?? "call \(row.call)"): \(decoded.summary)"
         }
-    }
-}
-
-extension DecodedRow.Opening {
-    init(_ opening: ChannelTracker.Opening) {
-        self =
-            switch opening {
-            case .plain: .plain
-            case .sealed: .sealed
-            case .opened: .opened
-            case .failed: .failed
+        guard let event = calls.push(meta, time: decoded.row.time), !index.program.sessions.isEmpty else { return }
+        if cards[.calls] == nil { cards[.calls] = newCard() }
+        switch event {
+        case .seen(let machine, let state): cards[.calls]?.decoder.observe(session: machine, state: state)
+        case .happened(let name, let isSuccess, let error, let values):
+            guard
+                let outcome = cards[.calls]?.decoder.push(
+                    event: name, isSuccess: isSuccess, error: error, values: values,
+                    exchange: Int(clamping: decoded.row.packetID ?? 0))
+            else { return }
+            if let card = cards[.calls] { take(&decoded, card.decoder, outcome, FieldReader.Cover(showsSecrets: showsSecrets)) }
+            if decoded.grammar.isEmpty, !decoded.annotations.isEmpty {
+                decoded.grammar = index.program.sessions.first { $0.events.contains(name) }?.grammar ?? ""
             }
+        }
     }
 }

@@ -45,12 +45,15 @@ public struct SummaryLine: Sendable, Equatable {
         let seconds = SummaryLine.seconds(time)
         var line = "\(left("\(number)", 4)) \(left(seconds, 8)) \(left(duration.map(SummaryLine.milliseconds) ?? "", 5))"
         if withFrames {
-            let text = frames.lowerBound == frames.upperBound ? "\(frames.lowerBound)" : "\(frames.lowerBound)-\(frames.upperBound)"
-            line = "\(left("\(number)", 4)) \(left(text, 7)) \(left(seconds, 8)) \(left(duration.map(SummaryLine.milliseconds) ?? "", 5))"
+            let text =
+                frames.lowerBound == frames.upperBound ? "\(frames.lowerBound)" : "\(frames.lowerBound)-\(frames.upperBound)"
+            line =
+                "\(left("\(number)", 4)) \(left(text, 7)) \(left(seconds, 8)) \(left(duration.map(SummaryLine.milliseconds) ?? "", 5))"
         }
         line += "  \(mark.rawValue) "
         let room = SummaryLine.answerColumn - SummaryLine.whatColumn
-        let shown = what.count >= room && !answer.isEmpty ? what + "  " : what + String(repeating: " ", count: max(0, room - what.count))
+        let shown =
+            what.count >= room && !answer.isEmpty ? what + "  " : what + String(repeating: " ", count: max(0, room - what.count))
         line += shown + answer
         while line.hasSuffix(" ") { line.removeLast() }
         return line
@@ -118,9 +121,13 @@ public struct TraceSummary: Sendable {
 
     public init(folds: Bool = true) { self.folds = folds }
 
-    /// Takes in a row and gives the lines that are finished by it.
+    /// Times count from this row, whether it is taken in or not.
+    public mutating func begin(_ row: DecodedRow) { if start == nil { start = row.row.time } }
+
+    /// Takes in a row and gives the lines that are finished by it. Views that were made from other rows have no line.
     public mutating func push(_ row: DecodedRow) -> [SummaryLine] {
-        if start == nil { start = row.row.time }
+        begin(row)
+        guard !row.isDerived else { return [] }
         let time = row.row.time >= (start ?? 0) ? row.row.time - (start ?? 0) : 0
         duration = max(duration, time)
         count(row)
@@ -159,7 +166,7 @@ public struct TraceSummary: Sendable {
 
     /// `21 exchanges, 1.8 ms; 34 of 34 MACs held; 0 errors, 0 warnings, 0 notes`.
     public func closing(authentication: (checked: Int, held: Int)) -> String {
-        var text = "\(CommandName.grouped(exchanges)) exchange\(exchanges == 1 ? "" : "s"), \(SummaryLine.span(duration))"
+        var text = "\(grouped(exchanges)) exchange\(exchanges == 1 ? "" : "s"), \(SummaryLine.span(duration))"
         if authentication.checked > 0 { text += "; \(authentication.held) of \(authentication.checked) MACs held" }
         text += "; \(errors) error\(errors == 1 ? "" : "s"), \(warnings) warning\(warnings == 1 ? "" : "s")"
         return text + ", \(notes) note\(notes == 1 ? "" : "s")"
@@ -172,12 +179,12 @@ public struct TraceSummary: Sendable {
             switch annotation.severity {
             case .error: errors += 1
             case .warn: warnings += 1
-            case .note where annotation.code != "held": notes += 1
+            case .note where annotation.code != "held" && annotation.code != "sealed": notes += 1
             case .note: break
             }
         }
         if row.kind == .command || (row.kind == .frame && row.row.direction != .received) { exchanges += 1 }
-        if row.kind == .command, row.row.body.first.map({ $0 & 0xEC == 0x0C }) == true {
+        if row.kind == .command, row.isProtected {
             protected.all += 1
             if row.opening == .opened { protected.opened += 1 }
         }
@@ -188,7 +195,7 @@ public struct TraceSummary: Sendable {
             number: row.row.packetID ?? 0, time: time, duration: nil, mark: .none, what: row.summary, answer: "",
             frames: row.row.frame...row.row.frame
         )
-        line.annotations = row.annotations.filter { $0.code != "held" }
+        line.annotations = row.annotations.filter { $0.code != "held" && $0.code != "sealed" }
         switch row.kind {
         case .command:
             line.isExchange = true
@@ -221,7 +228,7 @@ public struct TraceSummary: Sendable {
         if before == .lookHere || row.annotations.contains(where: { $0.severity == .error }) { return .lookHere }
         switch row.opening {
         case .opened where row.plain != nil || before == .opened: return .opened
-        case .sealed where row.row.body.first.map({ $0 & 0xEC == 0x0C }) == true: return .sealed
+        case .sealed where row.isProtected: return .sealed
         default: return before
         }
     }
@@ -231,8 +238,8 @@ public struct TraceSummary: Sendable {
         line.answer = row.kind == .frame ? row.answer : row.summary
         line.frames = line.frames.lowerBound...max(line.frames.lowerBound, row.row.frame)
         line.mark = mark(row, before: line.mark)
-        line.annotations += row.annotations.filter { $0.code != "held" }
-        if row.fields.last?.text.hasPrefix("9000") != true { line.read = nil }
+        line.annotations += row.annotations.filter { $0.code != "held" && $0.code != "sealed" }
+        if !row.isSuccess { line.read = nil }
     }
 
     /// Draws of one run on one line: `24 random bytes: RND.IFD, K.IFD`.
@@ -265,7 +272,7 @@ public struct TraceSummary: Sendable {
             run.line.answer = line.answer
             run.line.frames = run.line.frames.lowerBound...max(run.line.frames.lowerBound, line.frames.upperBound)
             run.line.what =
-                "READ BINARY \(CommandName.grouped(run.total)) at \(run.first.offset), \(run.line.exchanges) times"
+                "READ BINARY \(grouped(run.total)) at \(run.first.offset), \(run.line.exchanges) times"
             self.run = run
             return []
         }

@@ -48,7 +48,9 @@ enum CardSource {
         throw Failure(.outside, lines: lines)
     }
 
-    private static func waitForCard(in name: String, _ context: PCSCContext, _ arguments: Arguments, _ terminal: Terminal) async throws {
+    private static func waitForCard(in name: String, _ context: PCSCContext, _ arguments: Arguments, _ terminal: Terminal)
+        async throws
+    {
         let seconds = try seconds(arguments.value("--wait")) ?? (terminal.canAsk ? 60 : 0)
         let deadline = ContinuousClock.now + .seconds(seconds)
         var isTold = false
@@ -71,7 +73,9 @@ enum CardSource {
 
     private static func seconds(_ text: String?) throws -> Int? {
         guard let text else { return nil }
-        guard let seconds = Int(text), (0...86_400).contains(seconds) else { throw Failure.usage("--wait takes seconds, not \(text)") }
+        guard let seconds = Int(text), (0...86_400).contains(seconds) else {
+            throw Failure.usage("--wait takes seconds, not \(text)")
+        }
         return seconds
     }
 }
@@ -87,7 +91,8 @@ enum ReaderFailure {
             }
             return Failure(.outside, "no PC/SC service: nothing answers at \(socket)", "sudo apt install pcscd", "tapdeck doctor")
         case .sharingViolation:
-            return Failure(.outside, "outside: another program holds the card for itself", error.detail, "end that program, or wait for it")
+            return Failure(
+                .outside, "outside: another program holds the card for itself", error.detail, "end that program, or wait for it")
         case .tagConnectionLost:
             return Failure(.outside, "outside: the card was removed", error.detail)
         case .unsupportedOperation, .readersForbidden:

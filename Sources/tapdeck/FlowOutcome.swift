@@ -55,7 +55,9 @@ enum FlowOutcome {
 
     /// Each command of a script with its answer; secret bytes of commands are not printed.
     private static func script(_ value: JSONValue, _ argumentsJSON: String) -> [String] {
-        guard let text = (try? JSONValue.parse(argumentsJSON))?["script"]?.stringValue, let script = try? APDUScript(text) else { return [] }
+        guard let text = (try? JSONValue.parse(argumentsJSON))?["script"]?.stringValue, let script = try? APDUScript(text) else {
+            return []
+        }
         let answers = value["answers"]?.arrayValue ?? value.arrayValue ?? []
         return zip(script.commands, answers).map { command, answer in
             let octets = (answer.stringValue).flatMap { try? Hex.decode($0) } ?? []

@@ -57,7 +57,9 @@ enum Interruption {
     }
 
     /// Calls `action` on an interruption, until `operation` has ended.
-    static func calling<Result>(_ action: @escaping @Sendable () -> Void, during operation: () throws -> Result) rethrows -> Result {
+    static func calling<Result>(_ action: @escaping @Sendable () -> Void, during operation: () throws -> Result) rethrows
+        -> Result
+    {
         handler.withLock { $0 = action }
         defer { handler.withLock { $0 = nil } }
         return try operation()

@@ -15,9 +15,12 @@ struct JSONView {
         self.secrets = secrets
     }
 
+    /// Times count from the first row.
+    mutating func begin(_ decoded: DecodedRow) { if start == nil { start = decoded.row.time } }
+
     mutating func line(_ decoded: DecodedRow) -> String {
         let row = decoded.row
-        if start == nil { start = row.time }
+        begin(decoded)
         let time = row.time >= (start ?? 0) ? row.time - (start ?? 0) : 0
         let body = showsSecrets ? SealedPlaces(row: row, secrets: secrets).octets : row.body
         var members: [(String, JSONValue)] = [("n", .integer(Int64(row.frame)))]
@@ -39,7 +42,9 @@ struct JSONView {
 
     /// A number up to 53 bits, else hexadecimal text.
     private func number(_ value: UInt64) -> JSONValue {
-        value < 1 << 53 ? .integer(Int64(value)) : .string(Hex.encode((0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64($0))) }))
+        value < 1 << 53
+            ? .integer(Int64(value))
+            : .string(Hex.encode((0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64($0))) }))
     }
 
     private func field(_ field: DecodedField) -> JSONValue {
@@ -61,6 +66,7 @@ struct JSONView {
         if let path = annotation.path { members["path"] = .string(path) }
         if let blame = annotation.blame { members["blame"] = .string(blame.rawValue) }
         if let see = annotation.see { members["see"] = number(see) }
+        if let rule = annotation.rule { members["rule"] = .string(rule) }
         return .object(members)
     }
 }

@@ -8,7 +8,8 @@ enum SecretValue {
         switch given {
         case nil, "ask"?:
             guard let answer = terminal.ask(prompt), !answer.isEmpty else {
-                throw Failure.usage("\(option) is wanted and there is no terminal to ask at", "\(option) env:NAME, file:PATH, - or a value")
+                throw Failure.usage(
+                    "\(option) is wanted and there is no terminal to ask at", "\(option) env:NAME, file:PATH, - or a value")
             }
             return answer
         case "-"?:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import GrammarLibrary
 import TraceDecoding
 import TraceFile
 
@@ -33,13 +34,23 @@ enum TraceAccess {
         return try SecretStore.load(text: String(cString: value), name: name)
     }
 
+    /// The grammars of the folder that `--grammar` names; nil for those built in.
+    static func grammars(_ arguments: Arguments) throws -> GrammarLibrary? {
+        guard let folder = arguments.value("--grammar") else { return nil }
+        do { return try GrammarLibrary(folder: folder) } catch {
+            throw Failure(error.code == .mistakes ? .wrongUsage : .outside, lines: error.detail)
+        }
+    }
+
     /// The status and text for an error of the file.
     static func failure(_ error: TraceFileError) -> Failure {
         switch error.code {
         case .exists:
             Failure(.wrongUsage, error.description, "\(numbered(error.path)) is free, or --force")
         case .otherSession(let wanted, let found):
-            Failure(.outside, "\(error.path) holds the secrets of another session", "the trace is \(wanted)", "the secrets are \(found)")
+            Failure(
+                .outside, "\(error.path) holds the secrets of another session", "the trace is \(wanted)",
+                "the secrets are \(found)")
         default:
             Failure(.outside, error.description)
         }
@@ -63,13 +74,15 @@ enum TraceAccess {
         case .cutShort:
             let whole = path.hasSuffix(".pcapng") ? "\(path.dropLast(7))-whole.pcapng" : "\(path)-whole"
             terminal.error([
-                "\(path) is cut short \(place)", "\(damage.detail); \(rows) whole", "this is what a killed recorder or a broken copy leaves",
+                "\(path) is cut short \(place)", "\(damage.detail); \(rows) whole",
+                "this is what a killed recorder or a broken copy leaves",
                 "editcap \(path) \(whole)",
             ])
             return .fine
         case .damaged:
             terminal.error([
-                "\(path) is damaged \(place)", "trace: \(damage.detail)", "\(rows) whole and shown; nothing after it can be trusted",
+                "\(path) is damaged \(place)", "trace: \(damage.detail)",
+                "\(rows) whole and shown; nothing after it can be trusted",
             ])
             return .outside
         case .unreadable:

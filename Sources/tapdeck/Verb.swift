@@ -38,14 +38,18 @@ let traceOptions = [
     OptionSpec("--secrets", .required("FILE|env:NAME"), "secrets from a file or, as text, from a variable")
 ]
 
+/// For commands that say what rows mean.
+let grammarOptions = [OptionSpec("--grammar", .required("DIR"), "the grammars of a folder, not those built in")]
+
 extension Arguments {
     var wantsJSON: Bool { has("--json") }
 }
 
 enum HelpText {
     static let verbs: [any Verb.Type] = [
-        DemoVerb.self, RecordVerb.self, InfoVerb.self, ShowVerb.self, ReplayVerb.self, ImportVerb.self, VirtualVerb.self,
-        GrammarVerb.self, WiresharkVerb.self, ReadersVerb.self, DoctorVerb.self, BenchVerb.self,
+        DemoVerb.self, RecordVerb.self, InfoVerb.self, ShowVerb.self, AnnotateVerb.self, DiffVerb.self, ReplayVerb.self,
+        ImportVerb.self, VirtualVerb.self, GrammarVerb.self, WiresharkVerb.self, ReadersVerb.self, DoctorVerb.self,
+        BenchVerb.self,
     ]
 
     static func overview() -> [String] {

@@ -48,7 +48,7 @@ import Testing
         #expect(lines.contains { $0.contains("--help") })
         // Options of issues that are not built are absent.
         for option in [
-            "--until", "--socket", "--proxy", "--tree", "--filter", "--unrecorded", "--jobs", "--junit", "--grammar", "--rotate",
+            "--until", "--socket", "--proxy", "--unrecorded", "--jobs", "--junit", "--rotate",
             "--lines",
         ] {
             #expect(!outcome.outputText.contains(option), "\(option)")

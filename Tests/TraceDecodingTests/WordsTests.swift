@@ -2,7 +2,6 @@
 
 import Octets
 import SessionSupport
-import TagTransport
 import Testing
 import TraceFile
 
@@ -19,7 +18,7 @@ import TraceFile
         (0x6987, "6987 SM object missing"),
         (0x6988, "6988 SM object wrong"), (0x6D00, "6D00 no such command"), (0x91AE, "91AE not authentic"),
         (0x62F1, "62F1 warning"),
-        (0x6F12, "6F12"), (0x1234, "1234"),
+        (0x6F12, "6F12 no precise diagnosis"), (0x1234, "1234"),
     ]
 
     @Test(arguments: statusWords) func aStatusWordStandsWithItsMeaning(_ word: UInt16, _ text: String) {
@@ -38,7 +37,7 @@ import TraceFile
         ("00B10000045402800000", "READ BINARY at 32768"), ("0CB000040D9701128E082EA28A70F3C7B53500", "READ BINARY at 4"),
         ("0020000104FFFFFFFF", "VERIFY 01"), ("00200081", "VERIFY, tries of 81"), ("00C0000010", "GET RESPONSE 16"),
         ("00B2010400", "READ RECORD 1"), ("FF820000060102030405FF", "reader: LOAD KEYS"),
-        ("90BD000007010000003000 0000", "command 90BD"),
+        ("90BD000007010000003000 0000", "DESFire ReadData"),
         ("80CA9F7F00", "GET DATA 9F7F"), ("00", "1 bytes that are no command"), ("", "0 bytes that are no command"),
     ]
 
@@ -50,8 +49,10 @@ import TraceFile
         ("00A4020C02011E", 0, "iso7816.command.cla", 0..<1), ("00A4020C02011E", 1, "iso7816.command.ins", 1..<2),
         ("00A4020C02011E", 2, "iso7816.command.p1", 2..<3), ("00A4020C02011E", 3, "iso7816.command.p2", 3..<4),
         ("00A4020C02011E", 4, "iso7816.command.lc", 4..<5), ("00A4020C02011E", 6, "iso7816.command.data", 5..<7),
-        ("00A4020C02011E00", 7, "iso7816.command.le", 7..<8), ("00B00000000100", 5, "iso7816.command.le", 4..<7),
-        ("00D6000000000201020000", 6, "iso7816.command.lc", 4..<7), ("00D6000000000201020000", 7, "iso7816.command.data", 7..<9),
+        ("00A4020C02011E00", 7, "iso7816.command.le", 7..<8), ("00B00000000100", 5, "iso7816.command.le", 5..<7),
+        ("00D6000000000201020000", 6, "iso7816.command.lc", 5..<7),
+        ("00D6000000000201020000", 4, "iso7816.command.extended", 4..<5),
+        ("00D6000000000201020000", 7, "iso7816.command.data", 7..<9),
         ("00D6000000000201020000", 10, "iso7816.command.le", 9..<11), ("00A4", 1, "iso7816.command", 0..<2),
     ]
 
@@ -63,22 +64,47 @@ import TraceFile
         #expect(found.range == range)
     }
 
-    @Test(arguments: names.map(\.0)) func theFieldsOfACommandCoverItWithoutOverlap(_ octets: String) throws {
+    private func decode(
+        _ octets: [UInt8], comments: [String] = [], secrets: SecretStore = SecretStore(), showsSecrets: Bool = false
+    ) -> DecodedRow {
+        var decoder = TraceDecoder(interfaces: [TraceInterface(.apdu(0))], secrets: secrets, showsSecrets: showsSecrets)
+        return decoder.push(
+            TraceRow(time: 0, interface: 0, direction: .sent, packetID: 1, dissector: "iso7816", body: octets, comments: comments)
+        )
+    }
+
+    @Test(arguments: names.map(\.0)) func theLeavesOfACommandCoverItWithoutOverlap(_ octets: String) throws {
         let octets = hex(octets)
-        guard let command = try? CommandAPDU(bytes: octets) else { return }
+        let fields = decode(octets).fields.filter { $0.buffer == 0 }
+        let leaves = fields.filter { leaf in
+            leaf.bits > 0
+                && !fields.contains {
+                    $0 != leaf && $0.depth > leaf.depth && $0.start >= leaf.start && $0.start + $0.bits <= leaf.start + leaf.bits
+                }
+        }
         var place = 0
-        for field in APDUFields.fields(of: command, sealed: []) {
-            #expect(field.start == place)
+        for field in leaves {
+            #expect(field.start == place, "\(field.path)")
             place += field.bits
         }
         #expect(place == octets.count * 8)
     }
 
     @Test func theValueOfASealedFieldIsLeftOut() throws {
-        let command = try CommandAPDU(bytes: hex("002000010431323334"))
-        let field = try #require(APDUFields.fields(of: command, sealed: [5..<9]).first { $0.path == "iso7816.command.data" })
-        #expect(field.value == .octets([]))
-        #expect(field.text == "sealed, 4 bytes")
+        let row = decode(hex("0020000104 00000000"), comments: ["tapdeck sealed 5+4"])
+        let fields = row.fields.filter { $0.start <= 40 && $0.start + $0.bits > 40 }
+        #expect(fields.map(\.path) == ["iso7816.command.data", "iso7816.command.data.pin"])
+        for field in fields {
+            #expect(field.value == .octets([]))
+            #expect(field.text == "sealed, 4 bytes")
+        }
+    }
+
+    @Test func aSecretOfAGrammarIsLeftOutThoughNobodySealedIt() throws {
+        let octets = hex("002000010431323334")
+        #expect(decode(octets).fields.allSatisfy { $0.value != .octets(hex("31323334")) && !$0.text.contains("31323334") })
+        let shown = decode(octets, showsSecrets: true).fields
+        #expect(shown.contains { $0.path == "iso7816.command.data.pin" && $0.value == .octets(hex("31323334")) })
     }
 
     @Test func aSealedPlaceOutsideTheRowIsPassedOver() {

@@ -22,7 +22,8 @@ enum BenchVerb: Verb {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         let wanted = arguments.operands.isEmpty ? ["record"] : arguments.operands
         for name in wanted where name != "record" {
-            throw Failure.usage("unknown benchmark \(name)\(Nearest.suggestion(for: name, among: ["record"])); record is the one there is")
+            throw Failure.usage(
+                "unknown benchmark \(name)\(Nearest.suggestion(for: name, among: ["record"])); record is the one there is")
         }
         let report = BenchReport(isJSON: arguments.wantsJSON, terminal: terminal)
         try await RecordBench.run(report)
@@ -75,7 +76,9 @@ private enum RecordBench {
         report.figure("record", recorded - bare, "us", peer: "bare exchange", peerValue: bare)
     }
 
-    private static func card() throws -> VirtualCardTransport { VirtualCardTransport(try VirtualCardCatalog.make(kind: "filesystem")) }
+    private static func card() throws -> VirtualCardTransport {
+        VirtualCardTransport(try VirtualCardCatalog.make(kind: "filesystem"))
+    }
 
     /// The mean time of an exchange.
     private static func microseconds(over transport: any NFCTagTransport, _ command: CommandAPDU) async throws -> Double {

@@ -139,7 +139,8 @@ private final class DemoSteps: Sendable {
             state.carried = 0
             let text = progress.text
             let exchanges = "\(count) exchange\(count == 1 ? "" : "s")"
-            state.lines.append("\(pad(progress.stage.rawValue, 7)) \(pad(progress.subject, 8)) \(pad(text, 41)) \(padLeft(exchanges, 13))")
+            state.lines.append(
+                "\(pad(progress.stage.rawValue, 7)) \(pad(progress.subject, 8)) \(pad(text, 41)) \(padLeft(exchanges, 13))")
         }
     }
 }

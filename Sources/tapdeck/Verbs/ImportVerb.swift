@@ -16,7 +16,9 @@ enum ImportVerb: Verb {
         OptionSpec("--force", .none, "replace an existing file"),
         OptionSpec("--protocol", .required("NAME"), "what the frames are; by their content without it"),
     ]
-    static let details = ["Status 0 when all could be read; 3 for a damaged file, of which everything before the damage is written."]
+    static let details = [
+        "Status 0 when all could be read; 3 for a damaged file, of which everything before the damage is written."
+    ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard let format = arguments.operands.first else {

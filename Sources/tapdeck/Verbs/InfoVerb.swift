@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Flows
+import GrammarLibrary
 import Octets
 import Replay
 import TraceDecoding
@@ -11,7 +12,7 @@ enum InfoVerb: Verb {
     static let name = "info"
     static let summary = "what a trace is, how it ends, what it can be used for, what is private in it"
     static let synopsis = ["info FILE ... [--json] [--secrets FILE|env:NAME]"]
-    static let options = traceOptions
+    static let options = traceOptions + grammarOptions
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard !arguments.operands.isEmpty else { throw Failure.usage("info needs a trace: tapdeck info FILE") }
@@ -54,8 +55,9 @@ private struct TraceFacts {
         let trace: Trace
         do { trace = try Trace.load(path: path) } catch { throw TraceAccess.failure(error) }
         damage = trace.damage
-        let (secrets, place) = try TraceAccess.secrets(for: path, session: trace.header.session, embedded: trace.secrets, arguments)
-        let scan = Scan(trace, secrets)
+        let (secrets, place) = try TraceAccess.secrets(
+            for: path, session: trace.header.session, embedded: trace.secrets, arguments)
+        let scan = Scan(trace, secrets, try TraceAccess.grammars(arguments))
 
         facts.append(("session", scan.session))
         facts.append(("made by", madeBy(trace.header)))
@@ -109,8 +111,9 @@ private struct Scan {
     var privacy = ""
     var guessable = ""
 
-    init(_ trace: Trace, _ secrets: SecretStore) {
-        var decoder = TraceDecoder(interfaces: trace.interfaces, secrets: secrets)
+    init(_ trace: Trace, _ secrets: SecretStore, _ grammars: GrammarLibrary?) {
+        var decoder = TraceDecoder(interfaces: trace.interfaces, secrets: secrets, grammars: grammars)
+        decoder.wantsFields = false
         var exchanges: [Int: Int] = [:]
         var flow: String?
         var ending: MetaRow.Return?
@@ -123,6 +126,7 @@ private struct Scan {
         var hasBAC = false
         for row in trace.rows {
             let decoded = decoder.push(row)
+            if decoded.isDerived { continue }
             if !decoded.sealed.isEmpty { sealedRows += 1 }
             switch decoded.kind {
             case .command:
@@ -138,11 +142,15 @@ private struct Scan {
                     refusal = (packet, commands[packet] ?? "a command", decoded.summary)
                 }
             case .call:
-                if case .call(let call)? = decoded.meta, call.parent == nil, flow == nil { flow = call.flow ?? MetaRowNames.base(call.function) }
+                if case .call(let call)? = decoded.meta, call.parent == nil, flow == nil {
+                    flow = call.flow ?? MetaRowNames.base(call.function)
+                }
             case .returned:
                 if case .return(let row)? = decoded.meta { ending = row }
             case .error:
-                if case .error(let row)? = decoded.meta { failure = (row.after ?? decoded.row.packetID ?? 0, String(decoded.summary.prefix { $0 != ";" })) }
+                if case .error(let row)? = decoded.meta {
+                    failure = (row.after ?? decoded.row.packetID ?? 0, String(decoded.summary.prefix { $0 != ";" }))
+                }
             case .transport:
                 if case .transport(let row)? = decoded.meta, row.identifier?.isEmpty == false { identifiers += 1 }
             default: break
@@ -156,7 +164,8 @@ private struct Scan {
         if let failure {
             endsBadly = "exchange \(failure.number): \(failure.what)"
         } else if ending?.ok == false {
-            endsBadly = refusal.map { "exchange \($0.number): \($0.answer) to \($0.what)" } ?? "threw \(ending?.case ?? "an error")"
+            endsBadly =
+                refusal.map { "exchange \($0.number): \($0.answer) to \($0.what)" } ?? "threw \(ending?.case ?? "an error")"
         }
         privacy = Scan.privacy(identifiers: identifiers, sealed: sealedRows, protected: protectedRows)
         guessable =

@@ -2,7 +2,6 @@
 
 import Octets
 import PCSC
-import Octets
 import TagTransport
 import TraceFile
 
@@ -12,7 +11,9 @@ enum ReadersVerb: Verb {
     static let summary = "readers, slots, and the cards in them"
     static let synopsis = ["readers [--no-probe] [--json]"]
     static let options = [OptionSpec("--no-probe", .none, "never ask a card what it is")]
-    static let details = ["A card is asked only when no other program has it. UIDs are not printed. Status 3 when there is no reader."]
+    static let details = [
+        "A card is asked only when no other program has it. UIDs are not printed. Status 3 when there is no reader."
+    ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         let survey: ReaderSurvey

@@ -26,7 +26,8 @@ enum RecordVerb: Verb {
         OptionSpec("--wait", .required("S"), "seconds to wait for a card; 60 at a terminal, else 0"),
         OptionSpec("--embed-secrets", .none, "keep the secrets inside the trace"),
         OptionSpec("--no-secrets", .none, "keep no secrets: such a trace cannot be replayed by itself"),
-        OptionSpec("--mrz-key", .asked("KEY"), "passport: number, birth and expiry with check digits; ask, env:NAME, file:PATH, -"),
+        OptionSpec(
+            "--mrz-key", .asked("KEY"), "passport: number, birth and expiry with check digits; ask, env:NAME, file:PATH, -"),
         OptionSpec("--dg", .required("LIST"), "passport: the files to read, com,sod,dg1 without it"),
     ]
     static let details = [
@@ -37,7 +38,9 @@ enum RecordVerb: Verb {
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         if arguments.program != nil { throw Failure.usage("record -- PROGRAM is not there yet; flows are: passport, apdu") }
-        guard let flowName = arguments.operands.first else { throw Failure.usage("record needs a flow: passport or apdu", "tapdeck record --help") }
+        guard let flowName = arguments.operands.first else {
+            throw Failure.usage("record needs a flow: passport or apdu", "tapdeck record --help")
+        }
         guard let flow = FlowTable.named(flowName) else {
             throw Failure.usage("unknown flow \(flowName)\(Nearest.suggestion(for: flowName, among: FlowTable.all.map(\.name)))")
         }
@@ -46,8 +49,10 @@ enum RecordVerb: Verb {
         // Nobody is to wait for a card and then be told that the file is there already.
         if access(path, F_OK) == 0, !arguments.has("--force") { throw TraceAccess.failure(TraceFileError(.exists, path: path)) }
         let argumentsJSON = try flowArguments(flowName, arguments, terminal)
-        let session = RecordSession(flow: flow, argumentsJSON: argumentsJSON, path: path, placement: placement, terminal: terminal)
-        return try await session.run(over: try await CardSource.open(arguments, terminal), replacing: arguments.has("--force"), arguments)
+        let session = RecordSession(
+            flow: flow, argumentsJSON: argumentsJSON, path: path, placement: placement, terminal: terminal)
+        return try await session.run(
+            over: try await CardSource.open(arguments, terminal), replacing: arguments.has("--force"), arguments)
     }
 
     private static func placement(_ arguments: Arguments) throws -> SecretsPlacement {
@@ -62,11 +67,15 @@ enum RecordVerb: Verb {
     private static func flowArguments(_ flow: String, _ arguments: Arguments, _ terminal: Terminal) throws -> String {
         switch flow {
         case "passport":
-            guard arguments.operands.count == 1 else { throw Failure.usage("passport takes no operand: \(arguments.operands[1])") }
+            guard arguments.operands.count == 1 else {
+                throw Failure.usage("passport takes no operand: \(arguments.operands[1])")
+            }
             let key = try SecretValue.read(arguments.value("--mrz-key"), option: "--mrz-key", prompt: "key      ", terminal)
             return try PassportOptions.argumentsJSON(key: key, groups: arguments.value("--dg") ?? "com,sod,dg1")
         case "apdu":
-            guard arguments.operands.count == 2 else { throw Failure.usage("apdu takes one script: tapdeck record apdu SCRIPT, - for standard input") }
+            guard arguments.operands.count == 2 else {
+                throw Failure.usage("apdu takes one script: tapdeck record apdu SCRIPT, - for standard input")
+            }
             let text = try FileText.read(arguments.operands[1], limit: 1 << 24)
             do { _ = try APDUScript(text) } catch { throw Failure(.wrongUsage, "\(arguments.operands[1]): \(error)") }
             return JSONValue.object(["script": .string(text)]).text
@@ -131,7 +140,10 @@ struct RecordSession: Sendable {
         if let reader = transport as? PCSCTransport { try? await reader.card.disconnect() }
 
         let loss = failure == nil ? FlowOutcome.loss(flow.name, outcome) : nil
-        if failure == nil { FlowOutcome.lines(flow.name, outcome, argumentsJSON: argumentsJSON, isJSON: arguments.wantsJSON).forEach(terminal.result) }
+        if failure == nil {
+            FlowOutcome.lines(flow.name, outcome, argumentsJSON: argumentsJSON, isJSON: arguments.wantsJSON).forEach(
+                terminal.result)
+        }
         closing(recording.summary, elapsed, failure, loss)
         if let writeError {
             terminal.error([writeError.description])
@@ -144,18 +156,25 @@ struct RecordSession: Sendable {
 
     /// Size, what went wrong first, and the next command.
     private func closing(_ summary: RecordingSummary, _ elapsed: Duration, _ failure: FlowFailure?, _ loss: FlowLoss?) {
-        let nanoseconds = UInt64(clamping: elapsed.components.seconds) &* 1_000_000_000 &+ UInt64(clamping: elapsed.components.attoseconds / 1_000_000_000)
+        let nanoseconds =
+            UInt64(clamping: elapsed.components.seconds) &* 1_000_000_000
+            &+ UInt64(clamping: elapsed.components.attoseconds / 1_000_000_000)
         if let failure {
             terminal.error([FailureText.line(failure, lost: summary.lostExchange)])
             if let refusal = summary.lastRefusal {
-                terminal.note("last refusal: exchange \(refusal.exchange), card answered \(APDUFields.status(refusal.status)) to \(APDUFields.instruction(refusal.instruction))")
+                terminal.note(
+                    "last refusal: exchange \(refusal.exchange), card answered \(APDUFields.status(refusal.status)) to \(APDUFields.instruction(refusal.instruction))"
+                )
             }
         }
         if let loss { terminal.error([loss.text]) }
         let exchanges = "\(grouped(summary.exchanges)) exchange\(summary.exchanges == 1 ? "" : "s")"
         terminal.note("\(path): \(exchanges), \(SummaryLine.span(nanoseconds)), \(size(summary.byteCount))")
         if flow.name == "passport", placement != .none {
-            terminal.note(placement == .beside ? "both files hold one person's document: share neither" : "this file holds one person's document: do not share it")
+            terminal.note(
+                placement == .beside
+                    ? "both files hold one person's document: share neither"
+                    : "this file holds one person's document: do not share it")
         }
         terminal.note("  tapdeck show \(path)")
     }

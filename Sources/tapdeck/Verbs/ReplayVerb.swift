@@ -14,17 +14,22 @@ enum ReplayVerb: Verb {
             OptionSpec("--mode", .required("bytes"), "every command equal, in order, with the recorded random bytes"),
             OptionSpec("-x", .none, "stop at the first trace that differs"),
         ]
-    static let details = ["Status 0 when all are the same, 1 when one differs, 3 when one cannot be tried. No reader can be reached."]
+    static let details = [
+        "Status 0 when all are the same, 1 when one differs, 3 when one cannot be tried. No reader can be reached."
+    ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard !arguments.operands.isEmpty else { throw Failure.usage("replay needs a trace: tapdeck replay FILE") }
         if let mode = arguments.value("--mode"), mode != "bytes" {
-            throw Failure.usage("unknown mode \(mode)\(Nearest.suggestion(for: mode, among: ["bytes"])); bytes is the one there is")
+            throw Failure.usage(
+                "unknown mode \(mode)\(Nearest.suggestion(for: mode, among: ["bytes"])); bytes is the one there is")
         }
         var worst = ExitStatus.fine
         for path in arguments.operands {
             let status: ExitStatus
-            do { status = try await one(path, arguments, terminal) } catch let failure as Failure where arguments.operands.count > 1 {
+            do { status = try await one(path, arguments, terminal) } catch let failure as Failure
+                where arguments.operands.count > 1
+            {
                 terminal.error(failure.lines)
                 status = failure.status
             }
@@ -105,7 +110,10 @@ enum ReplayText {
         lines += divergence.notes.filter { !$0.hasSuffix("are the same") }.map { "  note: \($0)" }
         lines += divergence.causes.map { "  trace: \($0)" }
         if !divergence.causes.isEmpty { lines.append("  trace: a row whose own check fails was changed after it was recorded") }
-        if let packet = divergence.packet { lines.append("  look     tapdeck show \(path) \(packet > 1 ? packet - 1 : packet)-\(packet == .max ? packet : packet + 1)") }
+        if let packet = divergence.packet {
+            lines.append(
+                "  look     tapdeck show \(path) \(packet > 1 ? packet - 1 : packet)-\(packet == .max ? packet : packet + 1)")
+        }
         return lines
     }
 
@@ -118,7 +126,10 @@ enum ReplayText {
                 "tapdeck replay \(path) --secrets FILE",
             ]
         case .callFromCode:
-            ["blocked: \(path): \(blocked.text)", "replay it from code: try await Replay(of: \"\(path)\").run { transport in ... }"]
+            [
+                "blocked: \(path): \(blocked.text)",
+                "replay it from code: try await Replay(of: \"\(path)\").run { transport in ... }",
+            ]
         case .noCall, .unknownFlow, .endsEarly:
             ["blocked: \(path): \(blocked.text)"]
         }

@@ -8,7 +8,9 @@ enum VirtualVerb: Verb {
     static let name = "virtual"
     static let summary = "a virtual card in a reader that any program can use"
     static let synopsis = ["virtual KIND [OPTIONS] [--vpcd HOST:PORT]"]
-    static let options = [OptionSpec("--vpcd", .required("HOST:PORT"), "the slot of the virtual reader; 127.0.0.1:35963 without it")]
+    static let options = [
+        OptionSpec("--vpcd", .required("HOST:PORT"), "the slot of the virtual reader; 127.0.0.1:35963 without it")
+    ]
     static var details: [String] {
         var lines = ["KIND and its own options:"]
         for kind in VirtualCardCatalog.kinds {
@@ -39,7 +41,9 @@ enum VirtualVerb: Verb {
         return try serve(card, kind: kind, host: host, port: port, terminal)
     }
 
-    private static func serve(_ card: sending VirtualCard, kind: String, host: String, port: UInt16, _ terminal: Terminal) throws -> ExitStatus {
+    private static func serve(_ card: sending VirtualCard, kind: String, host: String, port: UInt16, _ terminal: Terminal) throws
+        -> ExitStatus
+    {
         let options = VPCDLink.Options(identifier: card.identifier.isEmpty ? nil : card.identifier)
         let link = VPCDLink(card: card, host: host, port: port, options: options) { event in
             switch event {
@@ -89,7 +93,9 @@ enum VirtualVerb: Verb {
 
     private static func address(_ text: String) throws -> (host: String, port: UInt16) {
         let parts = text.split(separator: ":")
-        guard parts.count == 2, let port = UInt16(parts[1]), port > 0 else { throw Failure.usage("--vpcd takes HOST:PORT, not \(text)") }
+        guard parts.count == 2, let port = UInt16(parts[1]), port > 0 else {
+            throw Failure.usage("--vpcd takes HOST:PORT, not \(text)")
+        }
         return (String(parts[0]), port)
     }
 }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+
+import GrammarRuntime
+import TraceFile
+
+/// One card connection as its rows tell it: the grammars' machine, the file at hand, and the keys as they come to hold.
+struct CardReading: Sendable {
+    /// What one frame gave.
+    struct Reading {
+        var outcome: Decoder.Outcome
+        /// The exchange of the grammars, by number.
+        var exchange: Int?
+        /// A layer began with this frame: both sides agreed on keys.
+        var hasAgreed = false
+    }
+
+    struct Pending: Sendable {
+        var packet: UInt64?
+        var exchange: Int?
+        var view: CommandView?
+        var isProtected: Bool
+    }
+
+    var decoder: Decoder
+    var files = FileTracker()
+    var pending: Pending?
+    private(set) var checked = 0
+    private(set) var held = 0
+
+    private let keys: KeyTable
+    private let authentications: Set<Int32>
+    /// Which of the table's keys were given last, by name.
+    private var given: [String: Int] = [:]
+
+    init(_ index: GrammarIndex, _ keys: KeyTable, triesNearMisses: Bool) {
+        decoder = Decoder(index.program)
+        decoder.triesNearMisses = triesNearMisses
+        self.keys = keys
+        authentications = index.authentications
+        for first in keys.first { decoder.give(first.name, first.octets) }
+    }
+
+    /// The card was reset, removed or newly connected.
+    mutating func reset(_ event: String) -> Decoder.Outcome {
+        files.reset()
+        pending = nil
+        return decoder.push(event: event == "removal" ? "removal" : "reset")
+    }
+
+    mutating func push(request frame: [UInt8], entry: Int, packet: UInt64?) -> Reading {
+        let number = Int(clamping: packet ?? 0)
+        giveOthers(upTo: packet)
+        // A request that was never answered says nothing against the next: its error has a row of its own.
+        decoder.machine.state.pending = nil
+        let outcome = decoder.push(request: frame, entry: entry, exchange: number)
+        count(outcome)
+        return Reading(outcome: outcome, exchange: outcome.exchange)
+    }
+
+    mutating func push(response frame: [UInt8], entry: Int, packet: UInt64?) -> Reading {
+        let number = Int(clamping: packet ?? 0)
+        let layers = decoder.state.layers
+        let before = keys.hasChoice ? decoder : nil
+        var outcome = decoder.push(response: frame, entry: entry, exchange: number)
+        if let before, decoder.hasFailure(outcome) {
+            // Which of several secrets the session used, only a check that depends on it can tell.
+            for candidate in keys.candidates {
+                var other = before
+                other.give(candidate.name, candidate.octets)
+                let again = other.push(response: frame, entry: entry, exchange: number)
+                guard !other.hasFailure(again) else { continue }
+                decoder = other
+                outcome = again
+                break
+            }
+        }
+        count(outcome)
+        let begun = decoder.state.layers.filter { !layers.contains($0) && decoder.hasKeys($0) }
+        if begun.isEmpty { giveSession(packet) }
+        return Reading(outcome: outcome, exchange: outcome.exchange, hasAgreed: !begun.isEmpty)
+    }
+
+    private mutating func count(_ outcome: Decoder.Outcome) {
+        for annotation in decoder.annotations[outcome.annotations] where authentications.contains(annotation.check) {
+            guard annotation.code == .held || annotation.code == .failed else { continue }
+            checked += 1
+            if annotation.code == .held { held += 1 }
+        }
+    }
+
+    // MARK: - Keys
+
+    /// Secrets that the recorder kept with an exchange, at that exchange.
+    private mutating func giveOthers(upTo packet: UInt64?) {
+        guard let packet else { return }
+        for (name, timed) in keys.timed {
+            guard let last = timed.last(upTo: packet), given[name] != last else { continue }
+            given[name] = last
+            decoder.give(name, timed[last].octets)
+        }
+    }
+
+    /// Session keys hold after the exchange that they were kept with.
+    private mutating func giveSession(_ packet: UInt64?) {
+        guard let packet, let number = UInt32(exactly: packet), let session = keys.sessions[number] else { return }
+        for key in session { decoder.give(key.name, key.octets) }
+        // A layer whose keys nobody knows has begun with the exchange; these are they.
+        let known = decoder.state.layers.filter { decoder.hasKeys($0) }
+        decoder.machine.state.layers = known
+        decoder.machine.state.spent.removeAll()
+    }
+}
+
+/// The keys of a store by when they hold.
+struct KeyTable: Sendable {
+    struct Key: Sendable {
+        var packet: UInt32
+        var name: String
+        var octets: [UInt8]
+    }
+
+    /// How many secrets are tried on one message: a hostile file may hold any number.
+    private static let mostCandidates = 64
+
+    /// What is given before the first exchange: the first of each name.
+    private(set) var first: [Key] = []
+    /// Secrets that are no session keys, by name in order of their exchanges.
+    private(set) var timed: [String: [Key]] = [:]
+    /// Session keys by the exchange after which they hold.
+    private(set) var sessions: [UInt32: [Key]] = [:]
+    /// Different octets for one name.
+    private(set) var candidates: [Key] = []
+    var hasChoice: Bool { candidates.count > 1 }
+
+    init(_ secrets: SecretStore, _ index: GrammarIndex) {
+        for name in index.otherSecrets {
+            var known: Set<[UInt8]> = []
+            let records = secrets.keys(named: name)
+            if let record = records.first { first.append(Key(packet: 0, name: name, octets: record.octets)) }
+            for record in records where known.insert(record.octets).inserted {
+                let key = Key(packet: record.packetID, name: name, octets: record.octets)
+                if record.packetID > 0 { timed[name, default: []].append(key) }
+                if candidates.count < Self.mostCandidates { candidates.append(key) }
+            }
+            if known.count < 2 { candidates.removeAll { $0.name == name } }
+        }
+        for name in timed.keys { timed[name]?.sort { $0.packet < $1.packet } }
+        for name in index.layerSecrets {
+            for record in secrets.keys(named: name) {
+                let key = Key(packet: record.packetID, name: name, octets: record.octets)
+                if record.packetID == 0 {
+                    if !first.contains(where: { $0.name == name }) { first.append(key) }
+                } else if sessions[record.packetID]?.contains(where: { $0.name == name }) != true {
+                    sessions[record.packetID, default: []].append(key)
+                }
+            }
+        }
+    }
+}
+
+extension [KeyTable.Key] {
+    /// The last key of an exchange up to `packet`.
+    fileprivate func last(upTo packet: UInt64) -> Int? {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if UInt64(self[middle].packet) <= packet { low = middle + 1 } else { high = middle }
+        }
+        return low > 0 ? low - 1 : nil
+    }
+}
+
+extension Decoder {
+    /// Whether everything that a layer needs is known.
+    func hasKeys(_ layer: Int) -> Bool { program.layers[layer].parameters.allSatisfy { state.variables[$0].value != .none } }
+
+    func hasFailure(_ outcome: Outcome) -> Bool { annotations[outcome.annotations].contains { $0.code == .failed } }
+}

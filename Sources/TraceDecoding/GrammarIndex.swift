@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+
+import GrammarLibrary
+import GrammarRuntime
+
+/// What is looked up in a program once: kinds of message, fields that summaries speak of, tables of names.
+struct GrammarIndex: Sendable {
+    let program: Program
+    let status: StatusText
+    let files: FileNames
+    /// The kinds of message of an APDU row; -1 when the grammars have none.
+    let command: Int
+    let response: Int
+    let answerToReset: Int
+    let commandFields: CommandFields
+    let responseData: Int
+    let statusWord: Int
+    /// The secrets that grammars ask for: those of layers, which hold from an exchange on, and the others.
+    let layerSecrets: [String]
+    let otherSecrets: [String]
+    /// Checks that compare octets of a message with what a transform makes from a key.
+    let authentications: Set<Int32>
+
+    /// Slots of ISO/IEC 7816-3 12.1.
+    struct CommandFields: Sendable {
+        var cla = -1
+        var ins = -1
+        var p1 = -1
+        var p2 = -1
+        var data = -1
+        var le = -1
+    }
+
+    static let standard = GrammarIndex(GrammarLibrary.standard.program)
+
+    init(_ program: Program) {
+        self.program = program
+        status = StatusText(program)
+        files = FileNames(program)
+        let command = program.entry(named: "iso7816.Command") ?? -1
+        let response = program.entry(named: "iso7816.Response") ?? -1
+        self.command = command
+        self.response = response
+        answerToReset = program.entry(named: "atr.Atr") ?? -1
+        func slot(_ name: String, _ root: Int) -> Int { root >= 0 ? program.slot(name, in: root) ?? -1 : -1 }
+        commandFields = CommandFields(
+            cla: slot("cla", command), ins: slot("ins", command), p1: slot("p1", command), p2: slot("p2", command),
+            data: slot("data", command), le: slot("le", command)
+        )
+        responseData = slot("data", response)
+        statusWord = slot("sw", response)
+        var ofLayers: [String] = []
+        var others: [String] = []
+        for (number, variable) in program.variables.enumerated() where variable.isGiven {
+            let name = "\(program.strings[variable.grammar]).\(program.strings[variable.name])"
+            if program.layers.contains(where: { $0.parameters.contains(number) }) {
+                ofLayers.append(name)
+            } else {
+                others.append(name)
+            }
+        }
+        layerSecrets = ofLayers
+        otherSecrets = others
+        authentications = Set(
+            program.checks.indices.filter { program.isAuthentication($0) }.map { Int32(truncatingIfNeeded: $0) })
+    }
+
+    /// The kinds of message of the frames that a dissector is named for; nil when no grammar is about them.
+    func frame(_ dissector: String) -> (request: Int, response: Int)? {
+        guard dissector != "iso7816", let request = program.entry(named: "\(dissector).Command"),
+            let response = program.entry(named: "\(dissector).Response")
+        else { return nil }
+        return (request, response)
+    }
+}
+
+extension Program {
+    /// Whether the right side of a match takes a key and runs a transform.
+    fileprivate func isAuthentication(_ check: Int) -> Bool {
+        guard checks[check].isMatch, checks[check].expression >= 0 else { return false }
+        var hasKey = false
+        var hasTransform = false
+        for step in code.dropFirst(checks[check].expression).prefix(64) {
+            switch step.op {
+            case .match, .done: return hasKey && hasTransform
+            case .variable: if variables.indices.contains(Int(step.b)), variables[Int(step.b)].isTainted { hasKey = true }
+            case .transform: hasTransform = true
+            default: break
+            }
+        }
+        return false
+    }
+}
+
+extension Decoder {
+    /// The span of the field in `slot`, when this exchange has it.
+    func span(_ slot: Int) -> Int? {
+        guard slot >= 0, slot < machine.program.slotCount, machine.slots[slot] >= 0 else { return nil }
+        let span = Int(machine.slots[slot])
+        return machine.spans.indices.contains(span) ? span : nil
+    }
+
+    func number(_ slot: Int) -> UInt64? { span(slot).map { machine.spans[$0].value } }
+
+    func octets(inSlot slot: Int) -> [UInt8]? { span(slot).map { octets(of: $0) } }
+}
+
+/// A command as the summary sees it: the innermost one that was opened.
+struct CommandView: Sendable {
+    var cla: UInt8
+    var ins: UInt8
+    var p1: UInt8
+    var p2: UInt8
+    var data: [UInt8]
+    /// Octets expected, 256 and 65,536 for the zeros that mean them; nil without Le.
+    var ne: Int?
+    /// The data field is secure messaging's and was not opened.
+    var isSealed: Bool
+
+    /// Nil when what was read last is no command.
+    init?(_ decoder: Decoder, _ index: GrammarIndex, isSealed: Bool) {
+        let fields = index.commandFields
+        guard let cla = decoder.octets(inSlot: fields.cla)?.first, let ins = decoder.number(fields.ins),
+            let p1 = decoder.number(fields.p1),
+            let p2 = decoder.span(fields.p2), decoder.spans[p2].bitCount == 8
+        else { return nil }
+        self.cla = cla
+        self.ins = UInt8(truncatingIfNeeded: ins)
+        self.p1 = UInt8(truncatingIfNeeded: p1)
+        self.p2 = UInt8(truncatingIfNeeded: decoder.spans[p2].value)
+        self.isSealed = isSealed
+        data = decoder.octets(inSlot: fields.data) ?? []
+        if let le = decoder.span(fields.le) {
+            let value = Int(truncatingIfNeeded: decoder.spans[le].value & 0xFFFF)
+            ne = value > 0 ? value : decoder.spans[le].count > 1 ? 65_536 : 256
+        }
+    }
+
+    var offset: Int { Int(p1) << 8 | Int(p2) }
+}
+
+/// ISO/IEC 7816-4 5.4.1: secure messaging as the class of a command tells.
+func isProtected(class cla: UInt8?) -> Bool {
+    guard let cla else { return false }
+    return (cla & 0xE0 == 0 && cla & 0x0C != 0) || (cla & 0xC0 == 0x40 && cla & 0x20 != 0)
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import GrammarRuntime
+import Octets
+import TraceFile
+
+/// Frames on the air, and the APDUs that blocks carry.
+extension TraceDecoder {
+    mutating func frame(_ decoded: inout DecodedRow, _ places: SealedPlaces) {
+        decoded.kind = .frame
+        let protocolText = decoded.row.protocolText ?? decoded.row.dissector
+        decoded.grammar = decoded.row.dissector
+        // Link type 264 puts four octets before a frame: version, event, length.
+        let shown = decoded.row.body.dropFirst(decoded.row.dissector == "iso14443" && decoded.row.body.count >= 4 ? 4 : 0)
+        let room = max(4, 18 - protocolText.utf8.count / 2)
+        decoded.summary = "\(protocolText) \(Hex.encode(shown.prefix(room)))\(shown.count > room ? "..." : "")"
+        decoded.answer = shown.count > 7 ? "\(Hex.encode(shown.prefix(5)))..." : Hex.encode(shown)
+        guard let entries = index.frame(decoded.row.dissector) else { return }
+        let channel = Channel.rf(decoded.row.interface)
+        if cards[channel] == nil { cards[channel] = newCard() }
+        carried(
+            &decoded, places.octets, decoded.row.direction == .received ? entries.response : entries.request, channel,
+            FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
+    }
+
+    private mutating func carried(
+        _ decoded: inout DecodedRow, _ body: [UInt8], _ entry: Int, _ channel: Channel, _ cover: FieldReader.Cover
+    ) {
+        let isAnswer = decoded.row.direction == .received
+        let pending = isAnswer ? cards[channel]?.pending : nil
+        let reading =
+            isAnswer
+            ? cards[channel]?.push(response: body, entry: entry, packet: decoded.row.packetID)
+            : cards[channel]?.push(request: body, entry: entry, packet: decoded.row.packetID)
+        guard let reading, let card = cards[channel] else { return }
+        decoded.message = index.program.roots[entry].name.split(separator: ".").last.map { $0.lowercased() } ?? ""
+        take(&decoded, card.decoder, reading.outcome, cover)
+        judge(&decoded, card.decoder, reading.outcome)
+        if isAnswer {
+            guard let sw = card.decoder.span(index.statusWord), reading.outcome.spans.contains(sw),
+                card.decoder.spans[sw].bitCount == 16
+            else {
+                if let text = index.named(card.decoder, reading, isRequest: false) { decoded.answer = text }
+                return
+            }
+            let word = UInt16(truncatingIfNeeded: card.decoder.spans[sw].value)
+            let data = card.decoder.octets(inSlot: index.responseData) ?? []
+            cards[channel]?.pending = nil
+            decoded.answer = index.answer(data: data, status: word, to: pending?.view?.ins)
+            if let view = pending?.view,
+                let whole = cards[channel]?.files.push(view, data: data, status: word, packet: decoded.row.packetID, index)
+            {
+                decoded.answer = "\(whole.text) whole"
+                if wantsFields { decoded.file = file(whole) }
+            }
+            if reading.hasAgreed { decoded.answer = "keys agreed" }
+        } else if let ins = card.decoder.span(index.commandFields.ins), reading.outcome.spans.contains(ins),
+            let view = CommandView(card.decoder, index, isSealed: decoded.opening == .sealed),
+            !decoded.annotations.contains(where: { $0.severity == .error && $0.path?.hasPrefix("iso7816.command") == true })
+        {
+            decoded.summary = index.headline(view, exchange: reading.exchange, in: card.files.place)
+            cards[channel]?.pending = CardReading.Pending(
+                packet: decoded.row.packetID, exchange: reading.exchange, view: view, isProtected: decoded.isProtected)
+        } else if let text = index.named(card.decoder, reading, isRequest: true) ?? kindOfFrame(card.decoder, reading.outcome) {
+            decoded.summary = text
+        }
+        sessions(&decoded, channel)
+    }
+
+    /// What the grammar calls the frame: the label of its exchange. One that stands for many is left as octets.
+    private func kindOfFrame(_ decoder: Decoder, _ outcome: Decoder.Outcome) -> String? {
+        guard let number = outcome.exchange, let name = decoder.exchangeName(number), name.name != "OTHER", name.name != "BLOCK"
+        else {
+            return nil
+        }
+        return name.label
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+
+import GrammarRuntime
+import TraceFile
+
+/// What every row gets from what the grammars' machine found.
+extension TraceDecoder {
+    mutating func take(
+        _ decoded: inout DecodedRow, _ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: FieldReader.Cover
+    ) {
+        var ofSpan: [Int: Int] = [:]
+        if wantsFields {
+            let read = reader.fields(decoder, outcome, cover)
+            decoded.fields = read.fields
+            ofSpan = read.ofSpan
+            decoded.derived = reader.derived(decoder, outcome, cover)
+        }
+        if let number = outcome.exchange, let name = decoder.exchangeName(number) {
+            decoded.grammar = name.grammar
+            decoded.message = name.name
+        }
+        for annotation in decoder.annotations[outcome.annotations] {
+            decoded.annotations.append(describe(annotation, decoder, outcome, cover, ofSpan))
+        }
+        if let plain = outcome.buffers.last(where: { decoder.buffers[$0].origin == .plain }), plain != outcome.buffers.lowerBound
+        {
+            if wantsFields {
+                decoded.plain = decoded.derived.first { $0.number == plain - outcome.buffers.lowerBound }.flatMap {
+                    $0.octets.isEmpty ? nil : $0.octets
+                }
+            } else if cover.showsSecrets || cover.places.isEmpty {
+                decoded.plain = decoder.octets(ofBuffer: plain)
+            }
+        }
+    }
+
+    private func describe(
+        _ annotation: GrammarRuntime.Annotation, _ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: FieldReader.Cover,
+        _ ofSpan: [Int: Int]
+    ) -> Annotation {
+        var shown = annotation
+        if !cover.places.isEmpty, !cover.showsSecrets { (shown.expected, shown.actual) = (nil, nil) }
+        var result = Annotation(
+            code: annotation.code.rawValue, severity: Annotation.Severity(rawValue: annotation.severity.name) ?? .note,
+            text: decoder.text(of: shown), blame: annotation.blame.flatMap { Annotation.Blame(rawValue: $0.rawValue) },
+            see: annotation.see.map { UInt64(clamping: $0) }
+        )
+        if annotation.span >= 0 {
+            result.path = decoder.path(of: Int(annotation.span))
+            result.field = ofSpan[Int(annotation.span)]
+        } else if annotation.check >= 0, index.program.checks[Int(annotation.check)].slot >= 0,
+            let node = index.program.slotNodes[index.program.checks[Int(annotation.check)].slot].first
+        {
+            result.path = index.program.path(node)
+        }
+        if annotation.check >= 0, index.program.files.indices.contains(annotation.place.file) {
+            result.rule = "\(index.program.files[annotation.place.file]):\(annotation.place.line)"
+        }
+        result.isAuthentication = index.authentications.contains(annotation.check)
+        return result
+    }
+
+    /// How a protected message stands, and the counters of what protects it.
+    func judge(_ decoded: inout DecodedRow, _ decoder: Decoder, _ outcome: Decoder.Outcome) {
+        let annotations = decoder.annotations[outcome.annotations]
+        let hasOpened = outcome.buffers.dropFirst().contains {
+            decoder.buffers[$0].origin == .plain || decoder.buffers[$0].origin == .opened
+        }
+        if annotations.contains(where: { $0.code == .failed && $0.severity == .error }) {
+            decoded.opening = .failed
+        } else if hasOpened {
+            decoded.opening = .opened
+        } else if annotations.contains(where: { $0.code == .sealed }) || (decoded.isProtected && decoded.row.body.count > 2) {
+            decoded.opening = .sealed
+        }
+        guard wantsFields, hasOpened else { return }
+        for layer in decoder.state.layers {
+            for parameter in index.program.layers[layer].parameters where !index.program.variables[parameter].isTainted {
+                guard case .octets(let octets) = decoder.state.variables[parameter].value else { continue }
+                decoded.counters.append((index.program.strings[index.program.variables[parameter].name].uppercased(), octets))
+            }
+        }
+    }
+
+    func sessions(_ decoded: inout DecodedRow, _ channel: Channel) {
+        guard let decoder = cards[channel]?.decoder else { return }
+        for (number, session) in index.program.sessions.enumerated() where decoder.state.sessions[number] != session.initial {
+            decoded.sessions.append((session.name, session.states[decoder.state.sessions[number]]))
+        }
+        for layer in decoder.state.layers { decoded.sessions.append((index.program.layers[layer].grammar, "open")) }
+    }
+}
+
+extension DecodedRow {
+    /// Whether a push gave a buffer of this origin.
+    func derived(from origin: DecodedBuffer.Origin, _ decoder: Decoder, _ outcome: Decoder.Outcome) -> Bool {
+        outcome.buffers.dropFirst().contains { decoder.buffers[$0].origin == origin }
+    }
+}
