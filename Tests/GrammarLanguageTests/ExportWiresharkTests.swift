@@ -85,6 +85,34 @@ import Testing
     }
 
     @Test(.enabled(if: ExportSupport.has("tshark"), "tshark is not installed"))
+    func twoPassesShowWhatOneShows() async throws {
+        let folder = try Scratch()
+        let plugin = try folder.write("tapdeck.lua", WiresharkPlugin(Self.program).text)
+        let capture = try folder.write("examples.pcap", Capture.exportedPDUs(ExportSupport.exampleFrames(Self.program)))
+        var texts: [String] = []
+        for passes in [[], ["-2"]] {
+            let outcome = try await ProcessRunner.run(
+                "/usr/bin/env", ["tshark"] + passes + ["-X", "lua_script:\(plugin)", "-r", capture, "-V", "-O", "tapdeck"])
+            // Only a second pass can know the answer's number.
+            let lines = outcome.outputText.split(separator: "\n").filter { !$0.contains("[response in: ") }
+            texts.append(lines.joined(separator: "\n"))
+        }
+        #expect(texts[0] == texts[1])
+        #expect(texts[0].contains("Tapdeck: SELECT, answer") && !texts[0].contains("Lua Error"))
+    }
+
+    @Test(.enabled(if: ExportSupport.has("tshark"), "tshark is not installed"))
+    func aListWithoutOurFieldsStillHasTheExpertInfos() async throws {
+        let folder = try Scratch()
+        let plugin = try folder.write("tapdeck.lua", WiresharkPlugin(Self.program).text)
+        let capture = try folder.write(
+            "bad.pcap", Capture.exportedPDUs([.init(kind: .command, octets: [0x00, 0xA4, 0x04, 0x00, 0x05, 0x01, 0x02])]))
+        let outcome = try await ProcessRunner.run(
+            "/usr/bin/env", ["tshark", "-X", "lua_script:\(plugin)", "-r", capture, "-q", "-z", "expert"])
+        #expect(outcome.outputText.contains("no case of ISO/IEC 7816-3 has 3 bytes here"))
+    }
+
+    @Test(.enabled(if: ExportSupport.has("tshark"), "tshark is not installed"))
     func readersThatSpeakAtOnceArePairedByInterface() async throws {
         let folder = try Scratch()
         let plugin = try folder.write("tapdeck.lua", WiresharkPlugin(Self.program).text)

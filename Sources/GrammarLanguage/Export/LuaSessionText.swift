@@ -231,7 +231,8 @@ extension LuaRuntime {
 
         local function request(tree, pinfo, range, root)
           local number = pinfo.number
-          local l = not pinfo.visited and link() or nil
+          -- Not pinfo.visited: the first pass of tshark -2 has no tree, so that nothing is seen in it.
+          local l = not moods[number] and link() or nil
           start(tree, range)
           local outer = top
           A, isAsking = B, true
@@ -263,16 +264,14 @@ extension LuaRuntime {
 
         local function response(tree, pinfo, range, root)
           local number = pinfo.number
-          local l = not pinfo.visited and link() or nil
+          local l = not moods[number] and link() or nil
           start(tree, range)
           local outer = top
           isAsking = false
-          if l then
-            pair(number, l, false)
-            moods[number] = l.states
-          end
-          states = moods[number]
+          if l then pair(number, l, false) end
           local owner = asked[number]
+          if owner and l then moods[number] = l.states end
+          states = moods[number] or first_states
           if not owner then
             P[root](0, #B, top)
             return top:add_proto_expert_info(x_unpaired)
