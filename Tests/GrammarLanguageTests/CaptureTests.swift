@@ -11,7 +11,7 @@ import Testing
 @Suite(.enabled(if: SharedData.isPresent, Comment(rawValue: SharedData.absence)))
 struct Captures {
     private func lines(_ path: String) throws -> [String] {
-        let url = try #require(SharedData.folder).appendingPathComponent(path)
+        let url = try #require(SharedData.folder).appendingPathComponent("data").appendingPathComponent(path)
         // Latin-1 reads any file: names in these lists are not all UTF-8.
         return try String(contentsOf: url, encoding: .isoLatin1).split(whereSeparator: \.isNewline).map(String.init)
     }

@@ -23,7 +23,7 @@ struct CapturedFrames {
 
     /// Records of a trace: time and duration (4 and 2 octets), length with the direction in bit 15, the frame, its parity.
     private func frames(_ path: String) throws -> [(octets: [UInt8], isRequest: Bool)] {
-        let octets = try [UInt8](Data(contentsOf: #require(SharedData.folder).appendingPathComponent(path)))
+        let octets = try [UInt8](Data(contentsOf: #require(SharedData.folder).appendingPathComponent("data/\(path)")))
         var place = 0
         var list: [(octets: [UInt8], isRequest: Bool)] = []
         while place + 8 <= octets.count {
