@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import GrammarRuntime
+import Octets
 
 /// A grammar file: its name, as it appears in messages, and its text.
 public struct GrammarSource: Sendable {
@@ -129,26 +130,12 @@ struct Diagnostics {
 
 /// The name among `candidates` that `name` was probably meant to be: at most a third of its letters differ.
 func nearest(_ name: String, _ candidates: some Sequence<String>) -> String? {
-    let wanted = Array(name.lowercased().utf8.prefix(64))
+    let wanted = name.lowercased()
+    let limit = max(1, min(64, wanted.utf8.count) / 3)
     var best: (name: String, distance: Int)?
     for candidate in candidates where candidate != name {
-        let other = Array(candidate.lowercased().utf8.prefix(64))
-        let distance = editDistance(wanted, other)
-        if distance <= max(1, wanted.count / 3), distance < best?.distance ?? .max { best = (candidate, distance) }
+        let distance = EditDistance.between(wanted, candidate.lowercased())
+        if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
     }
     return best?.name
-}
-
-private func editDistance(_ left: [UInt8], _ right: [UInt8]) -> Int {
-    var row = Array(0...right.count)
-    for (i, a) in left.enumerated() {
-        var diagonal = row[0]
-        row[0] = i + 1
-        for (j, b) in right.enumerated() {
-            let above = row[j + 1]
-            row[j + 1] = min(above + 1, row[j] + 1, diagonal + (a == b ? 0 : 1))
-            diagonal = above
-        }
-    }
-    return row[right.count]
 }

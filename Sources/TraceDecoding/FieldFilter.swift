@@ -106,7 +106,9 @@ public struct FieldFilter: Sendable {
         let whole = parts
         if parts.count > 1, let last = parts.last, ["header", "gap", "filler", "unknown"].contains(last) { parts.removeLast() }
         if paths.contains(where: { leadsTo(parts, $0, toItsEnd: false) }) { return .field(whole) }
-        let nearest = (Array(paths) + rowNames).map { ($0, distance(word.text, $0)) }.min { ($0.1, $0.0) < ($1.1, $1.0) }
+        let nearest = (Array(paths) + rowNames).map { ($0, EditDistance.between(word.text, $0)) }.min {
+            ($0.1, $0.0) < ($1.1, $1.0)
+        }
         let hint = nearest.flatMap { $0.1 <= max(2, word.text.count / 3) ? "; \($0.0)?" : nil } ?? ""
         throw FieldFilterError(.unknownField, "unknown field \(word.text) in the filter", hint, column: word.column)
     }
@@ -189,21 +191,6 @@ public struct FieldFilter: Sendable {
             if isLastTaken { left.removeFirst() } else if left.isEmpty { return !toItsEnd }
         }
         return left.isEmpty && (isLastTaken || !toItsEnd)
-    }
-
-    private static func distance(_ left: String, _ right: String) -> Int {
-        let right = Array(right.utf8)
-        var row = Array(0...right.count)
-        for (i, a) in left.utf8.prefix(64).enumerated() {
-            var previous = row[0]
-            row[0] = i + 1
-            for (j, b) in right.enumerated() {
-                let substituted = previous + (a == b ? 0 : 1)
-                previous = row[j + 1]
-                row[j + 1] = min(substituted, row[j] + 1, row[j + 1] + 1)
-            }
-        }
-        return row[right.count]
     }
 }
 

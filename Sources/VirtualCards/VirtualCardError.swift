@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Octets
+
 /// Why a virtual card could not be made from what was asked for. Equality is on the code.
 public struct VirtualCardError: Error, Equatable, Sendable, CustomStringConvertible {
     public enum Code: String, Sendable {
@@ -46,24 +48,8 @@ extension VirtualCardError {
     static func nearest(to word: String, in known: [String]) -> String? {
         guard !word.isEmpty else { return nil }
         let limit = max(1, word.count / 3)
-        return known.map { ($0, distance(word, $0)) }.filter { $0.1 <= limit || $0.0.hasPrefix(word) }.min { $0.1 < $1.1 }?.0
-    }
-
-    /// Insertions, deletions, exchanges of one letter that lead from one word to the other.
-    private static func distance(_ left: String, _ right: String) -> Int {
-        // A word from outside has any length; the known ones are short.
-        let from = Array(left.prefix(64))
-        let to = Array(right)
-        var row = Array(0...to.count)
-        for (i, letter) in from.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for (j, other) in to.enumerated() {
-                let substituted = diagonal + (letter == other ? 0 : 1)
-                diagonal = row[j + 1]
-                row[j + 1] = min(substituted, row[j] + 1, row[j + 1] + 1)
-            }
-        }
-        return row[to.count]
+        return known.map { ($0, EditDistance.between(word, $0)) }.filter { $0.1 <= limit || $0.0.hasPrefix(word) }.min {
+            $0.1 < $1.1
+        }?.0
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Octets
+
 /// One option of a verb.
 struct OptionSpec: Sendable {
     enum Value: Sendable {
@@ -96,7 +98,7 @@ struct Arguments: Sendable {
 enum Nearest {
     /// `; did you mean --card`, or nothing when no word is near.
     static func suggestion(for word: String, among known: [String]) -> String {
-        let ranked = known.map { ($0, distance(word, $0)) }.min { $0.1 < $1.1 }
+        let ranked = known.map { ($0, EditDistance.between(word, $0)) }.min { $0.1 < $1.1 }
         guard let (nearest, edits) = ranked else { return "" }
         if edits <= max(2, word.count / 3) { return "; did you mean \(nearest)" }
         // A longer word that begins with a known one: --card-kind for --card.
@@ -104,20 +106,5 @@ enum Nearest {
             return "; did you mean \(start)"
         }
         return ""
-    }
-
-    static func distance(_ left: String, _ right: String) -> Int {
-        let right = Array(right.unicodeScalars)
-        var row = Array(0...right.count)
-        for (i, a) in left.unicodeScalars.prefix(64).enumerated() {
-            var previous = row[0]
-            row[0] = i + 1
-            for (j, b) in right.enumerated() {
-                let substituted = previous + (a == b ? 0 : 1)
-                previous = row[j + 1]
-                row[j + 1] = min(substituted, row[j] + 1, row[j + 1] + 1)
-            }
-        }
-        return row[right.count]
     }
 }
