@@ -13,19 +13,12 @@ public struct SealedPlaces: Sendable, Equatable {
 
     /// Reads the comment `tapdeck sealed 5+8,13+2` of a row; places outside the body are passed over.
     public init(row: TraceRow, secrets: SecretStore) {
-        guard let comment = row.comments.first(where: { $0.hasPrefix(Self.mark) }) else {
-            places = []
+        let places = row.sealedRanges.map { $0.offset..<$0.offset + $0.length }
+        guard !places.isEmpty else {
+            self.places = []
             unknown = []
             octets = row.body
             return
-        }
-        var places: [Range<Int>] = []
-        for part in comment.dropFirst(Self.mark.count).split(separator: ",") {
-            let numbers = part.split(separator: "+")
-            guard numbers.count == 2, let start = Int(numbers[0]), let count = Int(numbers[1]), start >= 0, count > 0,
-                start <= row.body.count, count <= row.body.count - start
-            else { continue }
-            places.append(start..<start + count)
         }
         var octets = row.body
         var unknown: [Range<Int>] = []
@@ -47,6 +40,4 @@ public struct SealedPlaces: Sendable, Equatable {
         self.unknown = unknown
         self.octets = octets
     }
-
-    static let mark = "tapdeck sealed "
 }

@@ -232,7 +232,8 @@ final class TraceRecorder: Sendable {
             }
             var shown = body
             var records: [SecretRecord] = []
-            for place in sealed where place.upperBound <= body.count {
+            let inside = sealed.filter { $0.upperBound <= body.count }
+            for place in inside {
                 records.append(
                     SecretRecord(
                         kind: .sealed, packetID: UInt32(truncatingIfNeeded: packet),
@@ -243,7 +244,7 @@ final class TraceRecorder: Sendable {
                 for index in place { shown[index] = 0 }
             }
             try keep(records, &state)
-            let comment = "tapdeck sealed " + sealed.map { "\($0.lowerBound)+\($0.count)" }.joined(separator: ",")
+            let comment = SealedRange.comment(inside.map { SealedRange(offset: $0.lowerBound, length: $0.count) })
             try state.writer.writeRow(
                 time: time, interface: interface, direction: direction, packetID: packet, dissector: dissector, body: shown,
                 comment: comment

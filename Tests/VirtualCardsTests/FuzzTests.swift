@@ -36,8 +36,15 @@ import Testing
         [0x54, 0x04, 0xFF, 0xFF, 0xFF, 0xFF],
     ]
 
-    /// A command that a card nearly knows, or none at all.
+    /// Commands that the cards know, so that what follows them is met in more states than the first.
+    private static let known: [[UInt8]] = [
+        [0x00, 0xA4, 0x04, 0x0C, 0x07, 0xA0, 0x00, 0x00, 0x02, 0x47, 0x10, 0x01], [0x00, 0x84, 0x00, 0x00, 0x08],
+        [0x00, 0xA4, 0x00, 0x0C, 0x02, 0x3F, 0x00],
+    ]
+
+    /// A command that a card knows or nearly knows, or none at all.
     private static func command(_ numbers: inout Numbers) -> [UInt8] {
+        if Int.random(in: 0..<16, using: &numbers) == 0, let command = known.randomElement(using: &numbers) { return command }
         if Int.random(in: 0..<8, using: &numbers) == 0 {
             return (0..<Int.random(in: 0...40, using: &numbers)).map { _ in UInt8.random(in: 0...255, using: &numbers) }
         }
@@ -115,6 +122,6 @@ import Testing
             isOpen = answer.count > 2 && (try? terminal.unwrap(answer))?.hasPrefix("bare") == false
             if isOpen { held += 1 }
         }
-        #expect(held > 1_000)
+        #expect(held > 1_000, "\(held) held; seed \(Self.seed)")
     }
 }
