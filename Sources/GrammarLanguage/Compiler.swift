@@ -23,7 +23,7 @@ public struct GrammarSet: Sendable {
         compiler.compile()
         if runningExamples, !compiler.diagnostics.hasErrors { compiler.runExamples() }
         compiler.diagnostics.sort()
-        return GrammarSet(program: compiler.program, diagnostics: compiler.diagnostics.list)
+        return GrammarSet(program: Program(compiler.program), diagnostics: compiler.diagnostics.list)
     }
 }
 
@@ -70,7 +70,7 @@ struct Field {
 }
 
 struct Compiler {
-    var program = Program()
+    var program = ProgramTables()
     var diagnostics: Diagnostics
     var files: [SyntaxFile] = []
     let registry: any TransformRegistry

@@ -172,16 +172,6 @@ extension Compiler {
             let (a, b) = (heights[left.element.grammar] ?? 0, heights[right.element.grammar] ?? 0)
             return a != b ? a > b : left.offset < right.offset
         }.map(\.element)
-        for index in program.sessions.indices {
-            program.sessions[index].listens = program.sessions[index].transitions.flatMap { list in
-                program.exchanges.indices.map { number in list.contains { $0.takesAny || $0.exchanges.contains(number) } }
-            }
-        }
-        program.listeners = program.exchanges.indices.map { number in
-            program.sessions.indices.filter { session in
-                program.sessions[session].transitions.contains { $0.contains { $0.takesAny || $0.exchanges.contains(number) } }
-            }
-        }
         for gather in program.gathers {
             if gather.decode >= 0 { program.roots[gather.root].joins = true } else { program.roots[gather.root].gathers = true }
         }

@@ -213,6 +213,7 @@ extension Compiler {
         }
         for near in syntax.near { if let clause = nearClause(near, scope) { info.near.append(clause) } }
         let sides = oriented(syntax.predicate, scope)
+        let need = hole(.need, b: program.checks.count)
         info.expression = program.code.count
         if let sides {
             info.slot = sides.field.slot
@@ -221,6 +222,7 @@ extension Compiler {
             let isNumber = !infer(sides.value, scope).isOctets
             octets(sides.value, scope, width: isNumber ? max(1, sides.field.size) : 0)
             program.checks.append(info)
+            land(need)
             emit(.match, b: sides.field.slot, c: program.checks.count - 1)
             matched.append(sides.field.slot)
             return
@@ -229,6 +231,7 @@ extension Compiler {
         if case .field(let field)? = firstField(syntax.predicate).flatMap({ resolve($0, scope) }) { info.slot = field.slot }
         condition(syntax.predicate, scope)
         program.checks.append(info)
+        land(need)
         emit(.check, c: program.checks.count - 1)
     }
 

@@ -45,8 +45,9 @@ extension Compiler {
     }
 
     mutating func runExamples() {
+        let whole = Program(program)
         for (index, info) in program.examples.enumerated() {
-            for problem in program.run(info, registry) {
+            for problem in whole.run(info, registry) {
                 diagnostics.add(.example, examples[index].syntax.subject.place, problem)
             }
         }
@@ -63,8 +64,8 @@ extension Program {
         var matched = info.exchange < 0
         let expected = Set(info.expectations.compactMap { if case .code(let code, _) = $0.0 { code } else { nil } })
         for (number, frame) in info.frames.enumerated() {
-            let request = info.exchange >= 0 ? exchanges[info.exchange].request : info.root
-            let response = info.exchange >= 0 ? exchanges[info.exchange].response : info.root
+            let request = info.exchange >= 0 ? tables.exchanges[info.exchange].request : info.root
+            let response = info.exchange >= 0 ? tables.exchanges[info.exchange].response : info.root
             guard request >= 0, frame.isRequest || response >= 0 else { return ["this exchange has no response"] }
             let outcome =
                 frame.isRequest

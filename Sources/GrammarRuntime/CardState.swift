@@ -6,6 +6,17 @@ package enum Value: Sendable, Equatable {
     case none
     case number(Int64)
     case octets([UInt8])
+    /// Octets where they lie in the exchange; only while an expression is at work.
+    case place(start: Int32, count: Int32)
+}
+
+extension Value {
+    var isOctets: Bool {
+        switch self {
+        case .octets, .place: true
+        case .none, .number: false
+        }
+    }
 }
 
 /// A variable and the exchange that set it.
@@ -54,8 +65,8 @@ public struct CardState: Sendable, Equatable {
     }
 
     package init(_ program: Program) {
-        variables = [Variable](repeating: Variable(), count: program.variables.count)
-        sessions = program.sessions.map(\.initial)
-        gathers = [GatherState](repeating: GatherState(), count: program.gathers.count)
+        variables = [Variable](repeating: Variable(), count: program.tables.variables.count)
+        sessions = program.tables.sessions.map(\.initial)
+        gathers = [GatherState](repeating: GatherState(), count: program.tables.gathers.count)
     }
 }

@@ -5,9 +5,31 @@
 /// A decoder is a value: a copy is a snapshot. Spans, annotations and buffers of the last exchange (a request and its
 /// response) are in ``spans``, ``annotations`` and ``buffers``; the next request replaces them, in the same storage.
 public struct Decoder: Sendable {
-    package var machine: Machine
+    /// The machine at work; decoders share it until one of them moves.
+    private final class Shared: @unchecked Sendable {
+        let machine: UnsafeMutablePointer<Machine>
+
+        init(_ machine: consuming Machine) {
+            self.machine = .allocate(capacity: 1)
+            self.machine.initialize(to: machine)
+        }
+
+        deinit {
+            machine.deinitialize(count: 1)
+            machine.deallocate()
+        }
+    }
+
+    private var shared: Shared
     private var usedLayer: Int?
-    private var spanStart = 0
+
+    package var machine: Machine {
+        @inline(__always) unsafeAddress { UnsafePointer(shared.machine) }
+        @inline(__always) unsafeMutableAddress {
+            if !isKnownUniquelyReferenced(&shared) { shared = Shared(Machine(copying: shared.machine.pointee)) }
+            return shared.machine
+        }
+    }
 
     /// A decoder of `program`.
     ///
@@ -17,14 +39,15 @@ public struct Decoder: Sendable {
     public init(
         _ program: Program, transforms registry: any TransformRegistry = StandardTransforms(), secrets: [String: [UInt8]] = [:]
     ) {
-        machine = Machine(program, registry)
+        shared = Shared(Machine(program, registry))
         for (name, octets) in secrets { give(name, octets) }
     }
 
     public var program: Program { machine.program }
-    public var spans: [FieldSpan] { machine.spans }
+    /// The spans of the exchange, a view of the decoder's own storage.
+    public var spans: SpanList { SpanList(decoder: self) }
     public var annotations: [Annotation] { machine.annotations }
-    public var buffers: [DecodedBuffer] { machine.buffers }
+    public var buffers: [DecodedBuffer] { machine.buffers.all }
     /// Everything that is remembered between exchanges; setting it goes back to that moment.
     public var state: CardState {
         get { machine.state }
@@ -41,13 +64,13 @@ public struct Decoder: Sendable {
     @discardableResult
     public mutating func give(_ name: String, _ octets: [UInt8]) -> Bool {
         var known = false
-        for index in machine.program.variables.indices {
-            let info = machine.program.variables[index]
+        for index in machine.program.tables.variables.indices {
+            let info = machine.program.tables.variables[index]
             guard info.isGiven else { continue }
-            let full = "\(machine.program.strings[info.grammar]).\(machine.program.strings[info.name])"
+            let full = "\(machine.program.tables.strings[info.grammar]).\(machine.program.tables.strings[info.name])"
             if full == name, info.size == 0 || info.size == octets.count {
                 machine.givens[index] = octets
-                if !machine.program.layers.contains(where: { $0.parameters.contains(index) }) {
+                if !machine.program.tables.layers.contains(where: { $0.parameters.contains(index) }) {
                     machine.state.variables[index] = Variable(value: .octets(octets), exchange: nil)
                 }
                 known = true
@@ -76,7 +99,7 @@ public struct Decoder: Sendable {
     ///   - exchange: the number that annotations call it by.
     public mutating func push(request frame: [UInt8], entry: Int, exchange: Int = 0) -> Outcome {
         machine.beginRequest(exchange)
-        guard machine.program.roots.indices.contains(entry), let buffer = machine.addBuffer(frame, .frame, source: -1) else {
+        guard machine.fast.roots.indices.contains(entry), let buffer = machine.addBuffer(frame, .frame, source: -1) else {
             return tooLong(0)
         }
         if machine.state.pending != nil { machine.annotate(.unpaired, .warn, span: -1) }
@@ -84,16 +107,16 @@ public struct Decoder: Sendable {
         machine.parse(root: entry, buffer: buffer)
         var root = entry
         var isInner = false
-        if machine.program.roots[root].joins, let carried = machine.join(root: root, request: true) {
+        if machine.fast.roots[root].joins, let carried = machine.join(root: root, request: true) {
             root = carried
             isInner = true
         }
-        if !machine.program.layers.isEmpty, let plain = unwrap(root: root, request: true) { root = plain }
-        if machine.program.roots[root].gathers, let whole = machine.gather(root: root, request: true) { root = whole }
+        if machine.fast.layers.count > 0, let plain = unwrap(root: root, request: true) { root = plain }
+        if machine.fast.roots[root].gathers, let whole = machine.gather(root: root, request: true) { root = whole }
         let number = machine.findExchange(root)
         if let number { machine.refine(number, request: true) }
         machine.state.pending = CardState.Pending(exchange: number ?? -1, identifier: exchange, root: root)
-        if let number, machine.program.exchanges[number].response < 0 {
+        if let number, machine.fast.exchanges[number].response < 0 {
             // Nothing will answer, so it is done when it was sent.
             machine.state.pending = nil
             machine.fire(.exchange(number), outcome: .ok)
@@ -108,11 +131,11 @@ public struct Decoder: Sendable {
 
     /// Reads the answer to the last command.
     public mutating func push(response frame: [UInt8], entry: Int, exchange: Int = 0) -> Outcome {
-        let entry = machine.program.roots.indices.contains(entry) ? max(entry, machine.program.roots[entry].twin) : entry
+        let entry = machine.fast.roots.indices.contains(entry) ? max(entry, machine.fast.roots[entry].twin) : entry
         guard var pending = machine.state.pending else {
             machine.beginRequest(exchange)
             machine.isInRequest = false
-            guard machine.program.roots.indices.contains(entry), let buffer = machine.addBuffer(frame, .frame, source: -1) else {
+            guard machine.fast.roots.indices.contains(entry), let buffer = machine.addBuffer(frame, .frame, source: -1) else {
                 return tooLong(0)
             }
             machine.parse(root: entry, buffer: buffer)
@@ -123,12 +146,12 @@ public struct Decoder: Sendable {
         machine.isInRequest = false
         machine.exchange = exchange
         machine.state.pending = nil
-        guard machine.program.roots.indices.contains(entry), let buffer = machine.addBuffer(frame, .frame, source: -1) else {
+        guard machine.fast.roots.indices.contains(entry), let buffer = machine.addBuffer(frame, .frame, source: -1) else {
             return tooLong(machine.spans.count)
         }
         machine.parse(root: entry, buffer: buffer)
         var root = entry
-        if machine.program.roots[root].joins, let carried = machine.join(root: root, request: false) {
+        if machine.fast.roots[root].joins, let carried = machine.join(root: root, request: false) {
             root = carried
             if let inner = machine.state.inner {
                 if inner.identifier != pending.identifier || inner.root != pending.root {
@@ -140,7 +163,7 @@ public struct Decoder: Sendable {
             }
         }
         var number = pending.exchange
-        if machine.program.roots[root].gathers {
+        if machine.fast.roots[root].gathers {
             switch machine.gatherAnswer(root: root, pending: pending) {
             case .none: break
             case .part: return outcome(spans: start.0, annotations: start.1, buffers: start.2, exchange: number, success: true)
@@ -148,11 +171,11 @@ public struct Decoder: Sendable {
             }
         }
         if usedLayer != nil, let plain = unwrap(root: root, request: false) { root = plain }
-        let okCode = machine.program.roots[root].okCode
+        let okCode = machine.fast.roots[root].okCode
         let success = okCode < 0 || machine.test(okCode)
         if number >= 0 {
             machine.refine(number, request: false)
-            if !machine.program.sessions.isEmpty {
+            if machine.fast.exchanges[number].isHeard {
                 machine.fire(.exchange(number), outcome: success ? .ok : .error)
             }
         }
@@ -167,7 +190,7 @@ public struct Decoder: Sendable {
         event name: String, isSuccess: Bool = true, error: String? = nil, values: [String: EventValue] = [:], exchange: Int = 0
     ) -> Outcome {
         machine.beginRequest(exchange)
-        for (name, variable) in machine.program.eventVariables {
+        for (name, variable) in machine.program.tables.eventVariables {
             switch values[name] {
             case .number(let number)?: machine.state.variables[variable] = Variable(value: .number(number), exchange: exchange)
             case .octets(let octets)?: machine.state.variables[variable] = Variable(value: .octets(octets), exchange: exchange)
@@ -192,8 +215,8 @@ public struct Decoder: Sendable {
     /// Tells the state that was seen from outside; it outranks the model. Returns false when there is no such session or state.
     @discardableResult
     public mutating func observe(session: String, state: String) -> Bool {
-        guard let index = machine.program.sessions.firstIndex(where: { $0.name == session }),
-            let number = machine.program.sessions[index].states.firstIndex(of: state)
+        guard let index = machine.program.tables.sessions.firstIndex(where: { $0.name == session }),
+            let number = machine.program.tables.sessions[index].states.firstIndex(of: state)
         else { return false }
         machine.state.sessions[index] = number
         return true
@@ -201,25 +224,15 @@ public struct Decoder: Sendable {
 
     private mutating func unwrap(root: Int, request: Bool) -> Int? {
         if request { usedLayer = nil }
-        for layer in machine.program.layers.indices.reversed() {
-            let isActive = machine.state.layers.contains(layer)
+        var layer = machine.fast.layers.count
+        while layer > 0 {
+            layer -= 1
             if !request, layer != usedLayer { continue }
-            for index
-                in (request ? machine.program.layers[layer].requests.indices : machine.program.layers[layer].responses.indices)
-            {
-                let condition: Int
-                if request {
-                    guard machine.program.layers[layer].requests[index].root == root,
-                        isActive || machine.program.layers[layer].requests[index].yields
-                    else { continue }
-                    condition = machine.program.layers[layer].requests[index].condition
-                } else {
-                    guard machine.program.layers[layer].responses[index].root == root else { continue }
-                    condition = machine.program.layers[layer].responses[index].condition
-                }
-                guard machine.test(condition) else { continue }
-                let clause =
-                    request ? machine.program.layers[layer].requests[index] : machine.program.layers[layer].responses[index]
+            let isActive = machine.state.layers.contains(layer)
+            let info = machine.fast.layers[layer]
+            for index in (request ? info.requests : info.responses).range {
+                let clause = machine.fast.clauses[index]
+                guard clause.root == root, !request || isActive || clause.yields, machine.test(clause.condition) else { continue }
                 if request, !isActive { machine.startFromGiven(layer) }
                 if request, clause.yields { usedLayer = layer }
                 machine.yielded = nil
@@ -244,11 +257,24 @@ public struct Decoder: Sendable {
 
     private func outcome(spans: Int, annotations: Int, buffers: Int, exchange: Int?, success: Bool) -> Outcome {
         var worst = Severity.note
-        for annotation in machine.annotations[min(annotations, machine.annotations.count)...] where annotation.severity > worst {
-            worst = annotation.severity
+        var index = annotations
+        while index < machine.annotations.count {
+            if machine.annotations[index].severity > worst { worst = machine.annotations[index].severity }
+            index += 1
         }
         return Outcome(
             spans: spans..<machine.spans.count, annotations: annotations..<machine.annotations.count,
             buffers: buffers..<machine.buffers.count, exchange: exchange, isSuccess: success, verdict: worst)
+    }
+}
+
+/// The spans of a decoder's exchange, without a copy of them.
+public struct SpanList: RandomAccessCollection, Sendable {
+    fileprivate let decoder: Decoder
+
+    public var startIndex: Int { 0 }
+    public var endIndex: Int { decoder.machine.spans.count }
+    public subscript(_ index: Int) -> FieldSpan {
+        @inline(__always) get { decoder.machine.spans[index] }
     }
 }

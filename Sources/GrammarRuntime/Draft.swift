@@ -34,17 +34,17 @@ extension Machine {
             let span = spans[index]
             let node = Int(span.node)
             let children = inside[index - root].filter { spans[$0].buffer == span.buffer }
-            switch program.nodes[node].kind {
+            switch program.tables.nodes[node].kind {
             case .bit: return Draft(node: node, number: span.value)
             case .choice: return Draft(node: node, number: span.value, children: children.map(build))
             case .tag, .unknownTag:
-                let header = children.first.map { Array(arena[rawRange(span: Int32(truncatingIfNeeded: $0))]) }
+                let header = children.first.map { arena.array(rawRange(span: Int32(truncatingIfNeeded: $0))) }
                 return Draft(node: node, number: span.value, header: header, children: children.dropFirst().map(build))
             default:
                 if !children.isEmpty || span.flags.contains(.composite) {
                     return Draft(node: node, children: children.map(build))
                 }
-                return Draft(node: node, octets: Array(arena[rawRange(span: Int32(truncatingIfNeeded: index))]))
+                return Draft(node: node, octets: arena.array(rawRange(span: Int32(truncatingIfNeeded: index))))
             }
         }
         return build(root)

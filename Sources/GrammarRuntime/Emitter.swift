@@ -26,11 +26,11 @@ extension Machine {
         var emission = Emission()
         var values = given
         for (slot, octets) in given where octets.isEmpty {
-            if program.slotNodes[slot].allSatisfy({ program.nodes[$0].kind != .tag }) { values[slot] = nil }
+            if program.tables.slotNodes[slot].allSatisfy({ program.tables.nodes[$0].kind != .tag }) { values[slot] = nil }
         }
         for slot in values.keys {
-            for var node in program.slotNodes[slot] {
-                while node >= 0, emission.present.insert(node).inserted { node = Int(program.nodes[node].parent) }
+            for var node in program.tables.slotNodes[slot] {
+                while node >= 0, emission.present.insert(node).inserted { node = Int(program.tables.nodes[node].parent) }
             }
         }
         emission.given = values
@@ -39,21 +39,22 @@ extension Machine {
 
     /// The octets of a draft, whose node is that of a root.
     package mutating func emit(_ draft: Draft) -> [UInt8]? {
-        guard let root = program.roots.firstIndex(where: { $0.node == draft.node }) else { return nil }
+        guard let root = program.tables.roots.firstIndex(where: { $0.node == draft.node }) else { return nil }
         var emission = Emission()
         return finish(root, &emission, Emission.Source(children: [draft]))
     }
 
     private mutating func finish(_ root: Int, _ emission: inout Emission, _ source: Emission.Source) -> [UInt8]? {
-        let saved = (slots, spans.count, numbers.count, values.count, steps)
+        let kept = slots.snapshot
+        let saved = (spans.count, numbers.count, values.count, steps)
         var source = source
         steps = 1_000_000
-        _ = emit(program.roots[root].code, &source, &emission, depth: 0)
-        slots = saved.0
-        spans.removeLast(spans.count - saved.1)
-        numbers.removeLast(max(0, numbers.count - saved.2))
-        values.removeLast(max(0, values.count - saved.3))
-        steps = saved.4
+        _ = emit(program.tables.roots[root].code, &source, &emission, depth: 0)
+        slots.restore(kept)
+        spans.removeLast(spans.count - saved.0)
+        numbers.removeLast(max(0, numbers.count - saved.1))
+        values.removeLast(max(0, values.count - saved.2))
+        steps = saved.3
         isUnknown = false
         if emission.failed { return nil }
         return emission.needsPatch ? patched(root, emission.octets) : emission.octets
@@ -61,19 +62,20 @@ extension Machine {
 
     /// Reads what was written and fills in what follows from the whole.
     private mutating func patched(_ root: Int, _ octets: [UInt8]) -> [UInt8]? {
-        let saved = (slots, spans.count, buffers.count, arena.count, annotations.count, mode)
+        let kept = slots.snapshot
+        let saved = (spans.count, buffers.count, arena.count, annotations.count, mode)
         defer {
-            slots = saved.0
-            spans.removeLast(spans.count - saved.1)
-            buffers.removeLast(buffers.count - saved.2)
-            arena.removeLast(arena.count - saved.3)
-            annotations.removeLast(annotations.count - saved.4)
-            mode = saved.5
+            slots.restore(kept)
+            spans.removeLast(spans.count - saved.0)
+            buffers.removeLast(buffers.count - saved.1)
+            arena.removeLast(arena.count - saved.2)
+            annotations.removeLast(annotations.count - saved.3)
+            mode = saved.4
         }
         guard let buffer = addBuffer(octets, .opened, source: -1) else { return nil }
         mode = .patch
         parse(root: root, buffer: buffer)
-        return Array(arena[buffers[buffer].offset...])
+        return arena.array(buffers[buffer].offset..<arena.count)
     }
 
     private func isGap(_ draft: Draft) -> Bool { draft.node == Int(Node.gap) || draft.node == Int(Node.filler) }
@@ -103,7 +105,7 @@ extension Machine {
 
     /// Writes a leaf, and remembers where, for the fields that follow from it.
     private mutating func write(_ node: Int, _ octets: [UInt8], _ emission: inout Emission) {
-        let info = program.nodes[node]
+        let info = program.tables.nodes[node]
         let value = octets.count <= 8 ? octets.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } : 0
         _ = put(
             node, info.slot, parent: -1, start: emission.octets.count * 8, count: octets.count * 8, value: value, buffer: 0)
@@ -112,16 +114,16 @@ extension Machine {
 
     private mutating func writeLeaf(_ step: Instruction, _ source: inout Emission.Source, _ emission: inout Emission) {
         let node = Int(step.b)
-        let info = program.nodes[node]
+        let info = program.tables.nodes[node]
         let size = step.op == .uint ? Int(step.a & 0x0F) : Int(info.size)
         if emission.given == nil {
             guard let draft = take(node, &source, &emission) else { return }
             if let octets = draft.octets {
                 write(node, octets, &emission)
-            } else if let inner = draft.children.first, let root = program.roots.firstIndex(where: { $0.node == inner.node }) {
+            } else if let inner = draft.children.first, let root = program.tables.roots.firstIndex(where: { $0.node == inner.node }) {
                 var inside = Emission.Source(children: draft.children)
                 let start = emission.octets.count
-                _ = emit(program.roots[root].code, &inside, &emission, depth: 1)
+                _ = emit(program.tables.roots[root].code, &inside, &emission, depth: 1)
                 flush(&inside, &emission)
                 let written = Array(emission.octets[start...])
                 emission.octets.removeLast(written.count)
@@ -156,15 +158,15 @@ extension Machine {
         var loops: [Int] = []
         guard depth < 96 else {
             emission.failed = true
-            return program.code.count
+            return program.tables.code.count
         }
-        while pc >= 0, pc < program.code.count, !emission.failed {
+        while pc >= 0, pc < program.tables.code.count, !emission.failed {
             steps -= 1
             guard steps > 0 else {
                 emission.failed = true
                 break
             }
-            let step = program.code[pc]
+            let step = program.tables.code[pc]
             let here = pc
             pc += 1
             switch step.op {
@@ -182,12 +184,12 @@ extension Machine {
                         continue
                     }
                     inside.children = draft.children
-                    if let number = draft.number, program.nodes[node].kind == .choice {
+                    if let number = draft.number, program.tables.nodes[node].kind == .choice {
                         inside.children.insert(Draft(node: -1, number: number), at: 0)
                     }
                 }
                 let first = emission.octets.count
-                let span = put(node, program.nodes[node].slot, parent: -1, start: first * 8, count: 0, value: 0, buffer: 0)
+                let span = put(node, program.tables.nodes[node].slot, parent: -1, start: first * 8, count: 0, value: 0, buffer: 0)
                 pc = emit(pc, &inside, &emission, depth: depth + 1)
                 spans[Int(span)].bitCount = UInt32(truncatingIfNeeded: (emission.octets.count - first) * 8)
             case .close, .endTag, .done:
@@ -199,7 +201,7 @@ extension Machine {
                 if step.a == 1 { numbers.removeLast(min(1, numbers.count)) }
                 loops.append(-1)
             case .more:
-                let goesOn = emission.given == nil && follows(Int(program.code[pc].b), source) && loops.last != source.next
+                let goesOn = emission.given == nil && follows(Int(program.tables.code[pc].b), source) && loops.last != source.next
                 if goesOn, !loops.isEmpty {
                     loops[loops.count - 1] = source.next
                 } else {
@@ -208,7 +210,7 @@ extension Machine {
                 }
             case .again: pc = Int(step.c)
             case .tlv: emitTable(Int(step.b), &source, &emission, depth: depth)
-            case .choose: pc = chosen(Int(step.b), &source, &emission) ?? program.code.count
+            case .choose: pc = chosen(Int(step.b), &source, &emission) ?? program.tables.code.count
             case .alternative: break
             case .when:
                 let truth = (numbers.popLast() ?? 0) != 0 && !isUnknown
@@ -218,7 +220,7 @@ extension Machine {
                 if emission.given == nil {
                     goesOn = follows(node, source)
                 } else {
-                    goesOn = emission.present.contains(node) || (truth && program.nodes[node].flags.contains(.derived))
+                    goesOn = emission.present.contains(node) || (truth && program.tables.nodes[node].flags.contains(.derived))
                 }
                 if !goesOn { pc = Int(step.c) }
             case .clear: for slot in Int(step.b)..<Int(step.b) + Int(step.c) { slots[slot] = -1 }
@@ -263,8 +265,8 @@ extension Machine {
     private func skip(_ start: Int) -> Int {
         var level = 0
         var pc = start
-        while pc < program.code.count {
-            switch program.code[pc].op {
+        while pc < program.tables.code.count {
+            switch program.tables.code[pc].op {
             case .begin, .bits: level += 1
             case .close:
                 level -= 1
@@ -287,9 +289,9 @@ extension Machine {
         }
         var group: UInt64 = 0
         var width = 0
-        while pc < program.code.count, program.code[pc].op == .bit {
-            let bit = program.code[pc]
-            let node = program.nodes[Int(bit.b)]
+        while pc < program.tables.code.count, program.tables.code[pc].op == .bit {
+            let bit = program.tables.code[pc]
+            let node = program.tables.nodes[Int(bit.b)]
             pc += 1
             var value: UInt64 = 0
             if emission.given != nil {
@@ -314,7 +316,7 @@ extension Machine {
 
     /// Where the alternative that the values belong to begins.
     private func chosen(_ index: Int, _ source: inout Emission.Source, _ emission: inout Emission) -> Int? {
-        let choice = program.choices[index]
+        let choice = program.tables.choices[index]
         guard let given = emission.given else {
             guard source.next < source.children.count, source.children[source.next].node == -1 else { return nil }
             let node = source.children[source.next].number ?? 0
@@ -337,11 +339,11 @@ extension Machine {
     private func fits(_ alternative: Choice.Alternative, _ given: [Int: [UInt8]], _ isExact: Bool) -> Bool {
         var longest = 0
         for field in alternative.fields {
-            let node = program.nodes[field]
+            let node = program.tables.nodes[field]
             if node.kind == .octets, node.slot >= 0 { longest = max(longest, given[Int(node.slot)]?.count ?? 0) }
         }
         for field in alternative.fields {
-            let node = program.nodes[field]
+            let node = program.tables.nodes[field]
             let size = Int(node.size)
             guard node.kind == .number, size > 0 else { continue }
             if node.slot >= 0, let octets = given[Int(node.slot)] {

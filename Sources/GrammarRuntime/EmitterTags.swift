@@ -2,11 +2,11 @@
 
 extension Machine {
     mutating func emitTable(_ index: Int, _ source: inout Emission.Source, _ emission: inout Emission, depth: Int) {
-        let table = program.tagTables[index]
+        let table = program.tables.tagTables[index]
         if emission.given != nil {
             for entry in table.entries where emission.present.contains(entry.node) {
                 var inside = Emission.Source(children: [])
-                let slot = program.nodes[entry.node].slot
+                let slot = program.tables.nodes[entry.node].slot
                 var octets: [UInt8] = []
                 if slot >= 0, let value = emission.given?[Int(slot)] {
                     octets = value
@@ -30,7 +30,7 @@ extension Machine {
             var inside = Emission.Source(children: draft.children)
             let start = emission.octets.count
             if let entry, entry.code >= 0 {
-                if program.code[entry.code].op == .choose { inside.children.insert(Draft(node: -1, number: draft.number), at: 0) }
+                if program.tables.code[entry.code].op == .choose { inside.children.insert(Draft(node: -1, number: draft.number), at: 0) }
                 _ = emit(entry.code, &inside, &emission, depth: depth + 1)
             } else {
                 for child in draft.children { emission.octets += child.octets ?? [] }

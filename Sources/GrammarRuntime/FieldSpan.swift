@@ -3,7 +3,7 @@
 /// One field as it was found: which field of which grammar, where, and its value when it is a number.
 ///
 /// Leaves (spans without children) cover each buffer exactly once, in order within their parent.
-public struct FieldSpan: Sendable, Equatable {
+public struct FieldSpan: Sendable, Equatable, BitwiseCopyable {
     /// The node of the program that says what it is.
     package var node: Int32
     /// The index of the enclosing span, or -1.
@@ -36,7 +36,7 @@ public struct FieldSpan: Sendable, Equatable {
 }
 
 /// What is odd or special about a span.
-public struct SpanFlags: OptionSet, Sendable, Equatable {
+public struct SpanFlags: OptionSet, Sendable, Equatable, BitwiseCopyable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
     /// Has spans inside it, or would have if it were not empty.
@@ -52,8 +52,8 @@ public struct SpanFlags: OptionSet, Sendable, Equatable {
 }
 
 /// Where the octets of a buffer come from.
-public struct DecodedBuffer: Sendable, Equatable {
-    public enum Origin: UInt8, Sendable { case frame, opened, plain, gathered, remembered }
+public struct DecodedBuffer: Sendable, Equatable, BitwiseCopyable {
+    public enum Origin: UInt8, Sendable, BitwiseCopyable { case frame, opened, plain, gathered, remembered }
     public var origin: Origin
     /// Where it lies in ``Decoder/octets``.
     package var offset: Int

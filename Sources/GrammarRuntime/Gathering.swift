@@ -12,17 +12,17 @@ extension Machine {
 
     /// Joins blocks; gives the kind of the message that they carry once it is there.
     mutating func join(root: Int, request: Bool) -> Int? {
-        for index in program.gathers.indices where program.gathers[index].decode >= 0 {
-            guard program.gathers[index].ofRequest == request, program.gathers[index].root == root,
-                test(program.gathers[index].condition)
+        for index in fast.gathers.indices where fast.gathers[index].decode >= 0 {
+            guard fast.gathers[index].ofRequest == request, fast.gathers[index].root == root,
+                test(fast.gathers[index].condition)
             else { continue }
             if !request {
                 // Several grammars may carry their messages in one kind of block: an answer is read by the one that read its
                 // command, and is a block like others when none did.
-                guard let inner = state.inner, program.gathers[inner.carrier].grammar == program.gathers[index].grammar
+                guard let inner = state.inner, program.tables.gathers[inner.carrier].grammar == program.tables.gathers[index].grammar
                 else { continue }
             }
-            let info = program.gathers[index]
+            let info = program.tables.gathers[index]
             carrier = index
             if state.gathers[index].pieces > 0, !test(info.next) {
                 annotate(.lost, .warn, span: -1)
@@ -59,12 +59,12 @@ extension Machine {
 
     /// Keeps the part of a request that goes on; gives the kind of the whole message once it is there.
     mutating func gather(root: Int, request: Bool) -> Int? {
-        for index in program.gathers.indices where program.gathers[index].decode < 0 {
-            guard program.gathers[index].ofRequest == request, program.gathers[index].root == root else { continue }
-            let more = test(program.gathers[index].more)
+        for index in fast.gathers.indices where fast.gathers[index].decode < 0 {
+            guard fast.gathers[index].ofRequest == request, fast.gathers[index].root == root else { continue }
+            let more = test(fast.gathers[index].more)
             let pieces = state.gathers[index].pieces
             if pieces == 0, !more { continue }
-            let info = program.gathers[index]
+            let info = program.tables.gathers[index]
             if pieces > 0, !test(info.next) {
                 annotate(.lost, .warn, span: -1)
                 state.gathers[index] = CardState.GatherState()
@@ -78,12 +78,12 @@ extension Machine {
     }
 
     mutating func gatherAnswer(root: Int, pending: CardState.Pending) -> Gathered {
-        for index in program.gathers.indices where program.gathers[index].decode < 0 {
-            guard !program.gathers[index].ofRequest, program.gathers[index].root == root else { continue }
-            let more = test(program.gathers[index].more)
+        for index in fast.gathers.indices where fast.gathers[index].decode < 0 {
+            guard !fast.gathers[index].ofRequest, fast.gathers[index].root == root else { continue }
+            let more = test(fast.gathers[index].more)
             let pieces = state.gathers[index].pieces
             if pieces == 0, !more { continue }
-            let info = program.gathers[index]
+            let info = program.tables.gathers[index]
             if pieces > 0, !test(info.next) {
                 annotate(.lost, .warn, span: -1)
                 state.gathers[index] = CardState.GatherState()
@@ -106,8 +106,8 @@ extension Machine {
             }
             isInRequest = false
             guard let buffer = addBuffer(answer, .gathered, source: -1) else { return .none }
-            parse(root: program.yields[info.yield].root, buffer: buffer)
-            return .whole(root: program.yields[info.yield].root, exchange: owner)
+            parse(root: program.tables.yields[info.yield].root, buffer: buffer)
+            return .whole(root: program.tables.yields[info.yield].root, exchange: owner)
         }
         return .none
     }
@@ -117,7 +117,7 @@ extension Machine {
             state.gathers[index].pieces += 1
             return
         }
-        if state.gathers[index].octets.count + range.count <= Self.longest { state.gathers[index].octets += arena[range] }
+        if state.gathers[index].octets.count + range.count <= Self.longest { state.gathers[index].octets += arena.array(range) }
         state.gathers[index].pieces += 1
     }
 
@@ -126,28 +126,32 @@ extension Machine {
         joined = state.gathers[index].octets
         state.gathers[index] = CardState.GatherState()
         yielded = nil
-        execute(Instruction(.yield, b: program.gathers[index].yield))
+        execute(Instruction(.yield, b: program.tables.gathers[index].yield))
         joined = []
         return yielded?.octets
     }
 
     private mutating func complete(_ index: Int) -> Int? {
         guard let octets = gathered(index), let buffer = addBuffer(octets, .gathered, source: -1) else { return nil }
-        let root = program.yields[program.gathers[index].yield].root
+        let root = program.tables.yields[program.tables.gathers[index].yield].root
         parse(root: root, buffer: buffer)
         return root
     }
 
     /// The octets of the innermost command of this exchange.
     func plainCommand() -> [UInt8] {
-        guard let buffer = buffers.last(where: { $0.isRequest && $0.origin != .opened }) else { return [] }
-        return Array(arena[buffer.offset..<buffer.offset + buffer.count])
+        var index = buffers.count - 1
+        while index >= 0, !buffers[index].isRequest || buffers[index].origin == .opened { index -= 1 }
+        guard index >= 0 else { return [] }
+        return arena.array(buffers[index].offset..<buffers[index].offset + buffers[index].count)
     }
 
     /// The octets of the last message that was read as `root`.
     func innermost(_ root: Int) -> [UInt8] {
-        let node = Int32(truncatingIfNeeded: program.roots[root].node)
-        guard let span = spans.lastIndex(where: { $0.node == node }) else { return [] }
-        return Array(arena[rawRange(span: Int32(truncatingIfNeeded: span))])
+        let node = Int32(truncatingIfNeeded: program.tables.roots[root].node)
+        var span = spans.count - 1
+        while span >= 0, spans[span].node != node { span -= 1 }
+        guard span >= 0 else { return [] }
+        return arena.array(rawRange(span: Int32(truncatingIfNeeded: span)))
     }
 }

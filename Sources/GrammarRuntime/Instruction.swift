@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// What one instruction does. Forwards it reads octets and writes spans; backwards it takes values and writes octets.
-package enum Opcode: UInt8, Sendable {
+package enum Opcode: UInt8, Sendable, BitwiseCopyable {
     // Structure.
     /// A number of `a` octets (bit 7 of `a`: least significant first); node `b`.
     case uint
@@ -93,6 +93,8 @@ package enum Opcode: UInt8, Sendable {
     case transform
 
     // Statements.
+    /// On to `c`, with nothing known, when what check `b` follows from can not be known yet.
+    case need
     case check
     /// Slot `b` is what the octets on the stack say: compared when reading, written when sealing. Check `c`.
     case match
@@ -109,7 +111,7 @@ package enum Opcode: UInt8, Sendable {
 }
 
 /// One step of a program, eight octets.
-package struct Instruction: Sendable, Equatable {
+package struct Instruction: Sendable, Equatable, BitwiseCopyable {
     package var op: Opcode
     package var a: UInt8
     package var b: UInt16

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Runs a program forwards over octets. It has no failure path: what does not fit becomes spans and annotations.
-package struct Machine: Sendable {
+package struct Machine: ~Copyable {
     package enum Mode: Sendable {
         case decode
         /// Only counters and names: the first half of sealing.
@@ -10,8 +10,8 @@ package struct Machine: Sendable {
         case patch
     }
 
-    struct Frame: Sendable {
-        enum Kind: UInt8, Sendable { case limit, loop, table, tag }
+    struct Frame: Sendable, BitwiseCopyable {
+        enum Kind: UInt8, Sendable, BitwiseCopyable { case limit, loop, table, tag }
         var kind: Kind
         var pc: Int
         var end: Int
@@ -20,15 +20,19 @@ package struct Machine: Sendable {
     }
 
     package let program: Program
+    /// The program's tables that every message needs.
+    var fast: FastTables {
+        @inline(__always) unsafeAddress { UnsafePointer(program.fast) }
+    }
     let transforms: [Transform?]
-    package var spans: [FieldSpan] = []
+    package var spans: Store<FieldSpan>
     package var annotations: [Annotation] = []
-    package var buffers: [DecodedBuffer] = []
-    package var arena: [UInt8] = []
+    package var buffers: Store<DecodedBuffer>
+    package var arena: Store<UInt8>
     /// The span of each field, or -1.
     package var slots: SlotTable
     package var state: CardState
-    var frames: [Frame] = []
+    var frames: Store<Frame>
     var numbers = NumberStack()
     var values: [Value] = []
     /// Whether the expression at work met something that is not known.
@@ -71,11 +75,30 @@ package struct Machine: Sendable {
 
     package init(_ program: Program, _ registry: any TransformRegistry) {
         self.program = program
-        transforms = program.transforms.map { registry.transform(named: $0.name) }
-        slots = SlotTable(count: program.slotCount)
+        transforms = program.tables.transforms.map { registry.transform(named: $0.name) }
+        slots = SlotTable(count: program.tables.slotCount)
         state = CardState(program)
-        frames.reserveCapacity(64)
-        spans.reserveCapacity(256)
+        frames = Store(capacity: 64)
+        spans = Store(capacity: 256)
+        buffers = Store(capacity: 16)
+        arena = Store(capacity: 1024)
+    }
+
+    /// The same moment again: what happens to one does not happen to the other.
+    init(copying other: borrowing Machine) {
+        program = other.program
+        transforms = other.transforms
+        slots = other.slots.copy()
+        state = other.state
+        frames = other.frames.copy()
+        spans = other.spans.copy()
+        buffers = other.buffers.copy()
+        arena = other.arena.copy()
+        annotations = other.annotations
+        (isInRequest, exchange, isSealed, closed, givens) = (
+            other.isInRequest, other.exchange, other.isSealed, other.closed, other.givens
+        )
+        (triesNearMisses, touched, carrier) = (other.triesNearMisses, other.touched, other.carrier)
     }
 
     /// Appends `octets` as a buffer; nil when the exchange has grown over the limit.
@@ -101,7 +124,7 @@ package struct Machine: Sendable {
         let depth = tableDepth
         tableDepth = 0
         steps = 4096 + 64 * (to - from)
-        run(program.roots[root].code, buffer: buffer, from: from, to: to, parent: parent)
+        run(fast.roots[root].code, buffer: buffer, from: from, to: to, parent: parent)
         tableDepth = depth
         nesting -= 1
     }
@@ -119,7 +142,7 @@ package struct Machine: Sendable {
         run(code, buffer: -1, from: context.position, to: context.end, parent: -1)
         steps = saved
         defer { isUnknown = false }
-        guard case .octets(let octets)? = values.popLast(), !isUnknown else { return nil }
+        guard case .octets(let octets)? = popValue(), !isUnknown else { return nil }
         return octets
     }
 
@@ -132,7 +155,7 @@ package struct Machine: Sendable {
         if let place {
             origin = place
         } else if span >= 0, Int(span) < spans.count {
-            origin = program.nodes[Int(spans[Int(span)].node)].place
+            origin = program.tables.nodes[Int(spans[Int(span)].node)].place
         }
         annotations.append(Annotation(code, severity, span: span, place: origin, template: template, values: values))
     }
@@ -153,16 +176,14 @@ package struct Machine: Sendable {
     /// The octets of arena positions `from..<from + count` as a number.
     @inline(__always)
     func load(_ from: Int, _ count: Int) -> UInt64 {
-        var value: UInt64 = 0
-        for index in from..<from + count { value = value << 8 | UInt64(arena[index]) }
-        return value
+        arena.number(from, count)
     }
 
     /// Runs from `start` to `done`.
     mutating func run(_ start: Int, buffer: Int, from: Int, to: Int, parent outer: Int32) {
         // Held here, so that the loop does not look for them at every step.
-        let code = program.code
-        let nodes = program.nodes
+        let code = fast.code
+        let nodes = fast.nodes
         let base = buffer >= 0 ? buffers[buffer].offset : 0
         let floor = frames.count
         var pc = start
@@ -178,7 +199,7 @@ package struct Machine: Sendable {
 
         while true {
             left &-= 1
-            guard left > 0, code.indices.contains(pc) else {
+            guard left > 0, UInt(bitPattern: pc) < UInt(bitPattern: code.count) else {
                 overrun(buffer, base, position, to, parent, outer)
                 frames.removeLast(frames.count - floor)
                 return
@@ -362,7 +383,7 @@ package struct Machine: Sendable {
             case .clear:
                 // The first request and the first response of an exchange find their slots empty.
                 if buffer > 1 || (buffer == 1 && isInRequest) {
-                    for slot in Int(step.b)..<Int(step.b) + Int(step.c) { slots[slot] = -1 }
+                    slots.clear(Int(step.b)..<Int(step.b) + Int(step.c))
                 }
             case .derive:
                 let slot = nodes[Int(step.b)].slot
@@ -387,6 +408,12 @@ package struct Machine: Sendable {
                 let right = numbers.popLast() ?? 0
                 numbers.append((numbers.popLast() ?? 0) &- right)
             case .done: return
+            case .need:
+                if mode == .decode, !isProbing, isHopeless(Int(step.b)) {
+                    isUnknown = true
+                    if fast.needs[Int(step.b)].isMatch { values.append(.none) } else { numbers.append(0) }
+                    pc = Int(step.c)
+                }
             case .check, .match:
                 if isProbing { return }
                 if step.op == .check { check(step, pc - 1) } else { match(step, pc - 1) }

@@ -4,7 +4,8 @@
 extension Machine {
     @inline(__always)
     mutating func know(_ value: UInt64, _ info: Node, _ span: Int32) {
-        if program.enumerations[Int(info.enumeration)].find(value) == nil {
+        let entry = value < 256 ? fast.dense[Int(info.enumeration) << 8 | Int(value)] : -2
+        if entry == -1 || (entry == -2 && program.tables.enumerations[Int(info.enumeration)].find(value) == nil) {
             annotate(.unknown, info.flags.contains(.closedEnum) ? .warn : .note, span: span)
         }
     }

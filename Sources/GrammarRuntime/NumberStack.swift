@@ -28,11 +28,18 @@ struct NumberStack: Sendable {
 }
 
 /// The span of each field. Emptying all of them costs nothing: what was put in before does not count any more.
-package struct SlotTable: Sendable {
-    private var values: [Int]
+package struct SlotTable: ~Copyable {
+    private var values: Store<Int>
     private var base = 0
 
-    init(count: Int) { values = [Int](repeating: -1, count: count) }
+    init(count: Int) { values = Store(repeating: -1, count: count) }
+
+    private init(_ values: consuming Store<Int>, _ base: Int) {
+        self.values = values
+        self.base = base
+    }
+
+    func copy() -> SlotTable { SlotTable(values.copy(), base) }
 
     /// The index of the span in slot `index`, or -1.
     package subscript(_ index: Int) -> Int32 {
@@ -43,24 +50,30 @@ package struct SlotTable: Sendable {
         @inline(__always) set { values[index] = newValue < 0 ? -1 : base &+ Int(newValue) }
     }
 
+    @inline(__always)
+    mutating func clear(_ range: Range<Int>) { for index in range { values[index] = -1 } }
+
     /// Empties every slot; `used` is the number of spans there were.
     mutating func clear(used: Int) { base &+= used }
+
+    var snapshot: [Int] { values.all }
+    mutating func restore(_ snapshot: [Int]) { for index in snapshot.indices { values[index] = snapshot[index] } }
 }
 
 extension Machine {
     /// The number that the expression at `start` gives; nil when something in it is not known. Guards are short and many,
     /// so those that only compare fields are worked out here, without the inner loop.
     mutating func number(_ start: Int) -> Int64? {
-        let code = program.code
+        let code = fast.code
         let floor = numbers.count
         var pc = start
         var isKnown = true
-        while code.indices.contains(pc) {
+        while UInt(bitPattern: pc) < UInt(bitPattern: code.count) {
             let step = code[pc]
             pc += 1
             switch step.op {
             case .push: numbers.append(Int64(step.c))
-            case .constant: numbers.append(program.constants[Int(step.b)])
+            case .constant: numbers.append(fast.constants[Int(step.b)])
             case .slotNumber:
                 let span = slots[Int(step.b)]
                 // What is not there makes the whole not known.

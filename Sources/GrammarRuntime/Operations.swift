@@ -10,7 +10,7 @@ extension Machine {
     package func valueRange(span: Int32) -> Range<Int> {
         let index = Int(span)
         let range = rawRange(span: span)
-        let kind = program.nodes[Int(spans[index].node)].kind
+        let kind = fast.nodes[Int(spans[index].node)].kind
         if kind == .tag || kind == .unknownTag, index + 1 < spans.count {
             return range.lowerBound + spans[index + 1].count..<range.upperBound
         }
@@ -25,14 +25,53 @@ extension Machine {
     }
 
     /// The octets of `range`, as far as they are there.
-    package func octets(in range: Range<Int>) -> [UInt8] { Array(arena[range.clamped(to: 0..<arena.count)]) }
+    package func octets(in range: Range<Int>) -> [UInt8] { arena.array(range) }
+
+    /// The value on the stack, its octets taken out of the exchange.
+    mutating func popValue() -> Value? {
+        let value = values.popLast()
+        if case .place(let start, let count)? = value { return .octets(arena.array(Int(start)..<Int(start) + Int(count))) }
+        return value
+    }
+
+    private mutating func push(_ range: Range<Int>) {
+        values.append(
+            .place(start: Int32(truncatingIfNeeded: range.lowerBound), count: Int32(truncatingIfNeeded: range.count)))
+    }
+
+    /// The two values on the stack; nil, and the whole expression in doubt, when one of them is not known.
+    private mutating func popPair() -> (left: [UInt8], right: [UInt8])? {
+        let (right, left) = (values.popLast() ?? .none, values.popLast() ?? .none)
+        guard right.isOctets, left.isOctets else {
+            isUnknown = true
+            return nil
+        }
+        return (octets(left), octets(right))
+    }
+
+    private func areEqual(_ left: Value, _ right: Value) -> Bool {
+        switch (left, right) {
+        case (.place(let start, let count), .octets(let octets)), (.octets(let octets), .place(let start, let count)):
+            arena.holds(octets, in: Int(start)..<Int(start) + Int(count))
+        case (.none, .none), (.number, .number), (.none, .number), (.number, .none): true
+        default: octets(left) == octets(right)
+        }
+    }
+
+    private func octets(_ value: Value) -> [UInt8] {
+        switch value {
+        case .octets(let octets): octets
+        case .place(let start, let count): arena.array(Int(start)..<Int(start) + Int(count))
+        case .none, .number: []
+        }
+    }
 
     @inline(__always)
     private mutating func popNumber() -> Int64 { numbers.popLast() ?? 0 }
 
     /// Nil, and the whole expression in doubt, when the octets are not known.
     private mutating func popOctets() -> [UInt8]? {
-        if case .octets(let octets)? = values.popLast() { return octets }
+        if case .octets(let octets)? = popValue() { return octets }
         isUnknown = true
         return nil
     }
@@ -40,7 +79,7 @@ extension Machine {
     /// The instructions that are not worth a place in the inner loop: expressions and statements.
     mutating func operate(_ step: Instruction) {
         switch step.op {
-        case .constant: numbers.append(program.constants[Int(step.b)])
+        case .constant: numbers.append(fast.constants[Int(step.b)])
         case .slotNumber:
             let span = slots[Int(step.b)]
             if span >= 0 {
@@ -68,8 +107,9 @@ extension Machine {
             numbers.append(octets.count <= 8 ? Int64(truncatingIfNeeded: octets.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }) : 0)
         case .countBytes: numbers.append(Int64(popOctets()?.count ?? 0))
         case .bytesEqual:
-            let right = popOctets()
-            numbers.append(popOctets() == right ? 1 : 0)
+            let (right, left) = (values.popLast() ?? .none, values.popLast() ?? .none)
+            if !right.isOctets || !left.isOctets { isUnknown = true }
+            numbers.append(areEqual(left, right) ? 1 : 0)
         case .variable: pushVariable(Int(step.b), asNumber: step.a == 1)
         default:
             if step.op.rawValue >= Opcode.set.rawValue { execute(step) } else { operateOctets(step) }
@@ -99,7 +139,7 @@ extension Machine {
 
     private mutating func operateOctets(_ step: Instruction) {
         switch step.op {
-        case .literal: values.append(.octets(program.literals[Int(step.b)]))
+        case .literal: values.append(.octets(program.tables.literals[Int(step.b)]))
         case .slotBytes, .slotRaw:
             let span = slots[Int(step.b)]
             guard span >= 0 else {
@@ -109,7 +149,7 @@ extension Machine {
                 return values.append(.none)
             }
             let range = step.op == .slotRaw ? rawRange(span: span) : valueRange(span: span)
-            values.append(.octets(octets(in: range)))
+            push(range.clamped(to: 0..<arena.count))
         case .slotRange:
             let first = slots[Int(step.b)]
             let last = slots[Int(step.c)]
@@ -119,7 +159,7 @@ extension Machine {
             }
             let start = rawRange(span: first).lowerBound
             let end = rawRange(span: last).upperBound
-            values.append(.octets(start <= end ? octets(in: start..<end) : []))
+            push(start <= end ? (start..<end).clamped(to: 0..<arena.count) : 0..<0)
         case .before:
             let span = slots[Int(step.b)]
             guard span >= 0, spans[Int(span)].parent >= 0 else {
@@ -128,15 +168,13 @@ extension Machine {
             }
             let run = valueRange(span: spans[Int(span)].parent)
             let end = rawRange(span: span).lowerBound
-            values.append(.octets(run.lowerBound <= end ? octets(in: run.lowerBound..<end) : []))
+            push(run.lowerBound <= end ? (run.lowerBound..<end).clamped(to: 0..<arena.count) : 0..<0)
         case .joined: values.append(.octets(joined))
         case .concatenate:
-            let (right, left) = (popOctets(), popOctets())
-            guard let left, let right else { return values.append(.none) }
+            guard let (left, right) = popPair() else { return values.append(.none) }
             values.append(.octets(left.count + right.count <= Self.longestFrame ? left + right : left))
         case .exclusive:
-            let (right, left) = (popOctets(), popOctets())
-            guard let left, let right else { return values.append(.none) }
+            guard let (left, right) = popPair() else { return values.append(.none) }
             values.append(.octets(zip(left, right).map { $0 ^ $1 }))
         case .slice:
             let end = Int(clamping: popNumber())
@@ -177,14 +215,19 @@ extension Machine {
     }
 
     private mutating func transform(_ index: Int) {
-        let count = program.transforms[index].parameters
+        let count = program.tables.transforms[index].parameters
         var arguments: [[UInt8]] = []
         var isKnown = true
-        for _ in 0..<count {
-            if let octets = popOctets() { arguments.append(octets) } else { isKnown = false }
+        for index in 0..<min(count, values.count) where !values[values.count - 1 - index].isOctets { isKnown = false }
+        guard isKnown, count <= values.count else {
+            values.removeLast(min(count, values.count))
+            isUnknown = true
+            values.append(.none)
+            return
         }
+        for _ in 0..<count { if let octets = popOctets() { arguments.append(octets) } }
         arguments.reverse()
-        guard isKnown, let function = transforms[index] else {
+        guard let function = transforms[index] else {
             isUnknown = true
             values.append(.none)
             return

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// What a compiled set of grammars is: one flat list of instructions and the tables beside it.
-///
-/// A value without references to anything else: it can be kept, sent and shared.
-public struct Program: Sendable {
+/// What a compiled set of grammars is while it is made: one flat list of instructions and the tables beside it.
+package struct ProgramTables: Sendable {
     package var code: [Instruction] = []
     package var nodes: [Node] = []
     package var strings: [String] = []
@@ -20,8 +18,6 @@ public struct Program: Sendable {
     package var roots: [RootInfo] = []
     package var exchanges: [ExchangeInfo] = []
     package var sessions: [SessionInfo] = []
-    /// The sessions that have a transition for each exchange, in some state.
-    package var listeners: [[Int]] = []
     package var layers: [LayerInfo] = []
     package var gathers: [GatherInfo] = []
     package var variables: [VariableInfo] = []
@@ -37,15 +33,66 @@ public struct Program: Sendable {
     package var eventVariables: [String: Int] = [:]
 
     package init() {}
+}
+
+/// A compiled set of grammars: it never changes, and can be kept, sent and shared.
+public final class Program: @unchecked Sendable {
+    package let tables: ProgramTables
+    let fast: UnsafeMutablePointer<FastTables>
+
+    package init(_ tables: ProgramTables) {
+        self.tables = tables
+        fast = .allocate(capacity: 1)
+        fast.initialize(to: FastTables(tables))
+    }
+
+    deinit {
+        fast.pointee.free()
+        fast.deallocate()
+    }
+
+    package var code: [Instruction] { tables.code }
+    package var nodes: [Node] { tables.nodes }
+    package var strings: [String] { tables.strings }
+    package var constants: [Int64] { tables.constants }
+    package var literals: [[UInt8]] { tables.literals }
+    package var enumerations: [Enumeration] { tables.enumerations }
+    package var tagTables: [TagTable] { tables.tagTables }
+    package var choices: [Choice] { tables.choices }
+    package var checks: [CheckInfo] { tables.checks }
+    package var templates: [Template] { tables.templates }
+    package var opens: [OpenInfo] { tables.opens }
+    package var yields: [YieldInfo] { tables.yields }
+    package var decodes: [DecodeInfo] { tables.decodes }
+    package var roots: [RootInfo] { tables.roots }
+    package var exchanges: [ExchangeInfo] { tables.exchanges }
+    package var sessions: [SessionInfo] { tables.sessions }
+    package var layers: [LayerInfo] { tables.layers }
+    package var gathers: [GatherInfo] { tables.gathers }
+    package var variables: [VariableInfo] { tables.variables }
+    package var transforms: [TransformInfo] { tables.transforms }
+    package var examples: [ExampleInfo] { tables.examples }
+    package var grammars: [GrammarInfo] { tables.grammars }
+    package var files: [String] { tables.files }
+    package var slotCount: Int { tables.slotCount }
+    package var dispatches: [Dispatch] { tables.dispatches }
+    package var slotNodes: [[Int]] { tables.slotNodes }
+    package var eventVariables: [String: Int] { tables.eventVariables }
 
     /// The kinds of message that a decoder can be given, as `iso7816.Command`.
-    public var entryNames: [String] { roots.filter(\.isEntry).map(\.name) }
+    public var entryNames: [String] { tables.roots.filter(\.isEntry).map(\.name) }
 
     /// The number of the kind of message that `name` says, `iso7816.Command`; nil when there is none.
-    public func entry(named name: String) -> Int? { roots.firstIndex { $0.isEntry && $0.name == name } }
+    public func entry(named name: String) -> Int? { tables.roots.firstIndex { $0.isEntry && $0.name == name } }
 
     /// The names of the secrets that a decoder can be given: `bac.seed`.
-    public var givenNames: [String] { variables.filter(\.isGiven).map { "\(strings[Int($0.grammar)]).\(strings[Int($0.name)])" } }
+    public var givenNames: [String] { tables.givenNames }
+}
+
+extension ProgramTables {
+    package var givenNames: [String] {
+        variables.filter(\.isGiven).map { "\(strings[Int($0.grammar)]).\(strings[Int($0.name)])" }
+    }
 }
 
 /// A place in a grammar: file, line and column, each from 1 but the file's number.
@@ -62,12 +109,12 @@ public struct GrammarPlace: Sendable, Equatable {
 }
 
 /// What a span shows.
-package enum NodeKind: UInt8, Sendable {
+package enum NodeKind: UInt8, Sendable, BitwiseCopyable {
     case number, bits, bit, octets, text, decimal, composite, choice, alternative, tag, header, value, root, gap, filler,
         unknownTag
 }
 
-package struct NodeFlags: OptionSet, Sendable {
+package struct NodeFlags: OptionSet, Sendable, BitwiseCopyable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
     /// Drawn at random by either side.
@@ -84,7 +131,7 @@ package struct NodeFlags: OptionSet, Sendable {
 }
 
 /// One field at one place of one message: what its spans mean.
-package struct Node: Sendable {
+package struct Node: Sendable, BitwiseCopyable {
     package var name: Int32 = 0
     package var label: Int32 = -1
     package var parent: Int32 = -1
@@ -119,7 +166,7 @@ package struct Enumeration: Sendable {
     package var isClosed: Bool
     package var entries: [Entry]
     /// For enumerations of up to eight bits: the entry of each value, or -1.
-    private var dense: [Int16] = []
+    private(set) var dense: [Int16] = []
     /// Else: exact values in order with their entries.
     private var values: [UInt64] = []
     private var owners: [Int] = []
@@ -160,7 +207,7 @@ package struct Enumeration: Sendable {
     }
 }
 
-package enum Dialect: UInt8, Sendable { case ber, simple, compact }
+package enum Dialect: UInt8, Sendable, BitwiseCopyable { case ber, simple, compact }
 
 package struct TagTable: Sendable {
     package struct Entry: Sendable {

@@ -46,6 +46,8 @@ package struct SessionInfo: Sendable {
         case any, ok, error
         case errorNamed(String)
     }
+    package enum Kind: UInt8, Sendable, BitwiseCopyable { case any, ok, error, named }
+
     package struct Transition: Sendable {
         package var events: [Event]
         /// Those of them that are exchanges.
@@ -69,13 +71,22 @@ package struct SessionInfo: Sendable {
     package var states: [String] = []
     package var initial = 0
     package var transitions: [[Transition]] = []
-    /// For each state and exchange, whether a transition waits for it.
-    package var listens: [Bool] = []
     package var illegal = -1
     package var resyncs = false
     package var events: [String] = []
     package var variables: [Int] = []
     package init(name: String, grammar: String) { (self.name, self.grammar) = (name, grammar) }
+}
+
+extension SessionInfo.Outcome {
+    var kind: SessionInfo.Kind {
+        switch self {
+        case .any: .any
+        case .ok: .ok
+        case .error: .error
+        case .errorNamed: .named
+        }
+    }
 }
 
 package struct LayerInfo: Sendable {

@@ -57,7 +57,7 @@ extension Decoder {
     public func octets(ofBuffer number: Int) -> [UInt8] {
         guard machine.buffers.indices.contains(number) else { return [] }
         let place = machine.buffers[number]
-        return Array(machine.arena[place.offset..<place.offset + place.count])
+        return machine.arena.array(place.offset..<place.offset + place.count)
     }
 
     /// The label that the grammar gives a field, else its name.
@@ -135,7 +135,7 @@ extension Decoder {
     }
 }
 
-extension Program {
+extension ProgramTables {
     package func name(_ node: Int) -> String { strings[Int(nodes[node].name)] }
 
     package func label(_ node: Int) -> String { nodes[node].label >= 0 ? strings[Int(nodes[node].label)] : name(node) }
@@ -202,12 +202,21 @@ extension Program {
 }
 
 extension Program {
+    package func name(_ node: Int) -> String { tables.name(node) }
+    package func label(_ node: Int) -> String { tables.label(node) }
+    package func path(_ node: Int) -> String { tables.path(node) }
+    package func slot(_ path: String, in root: Int) -> Int? { tables.slot(path, in: root) }
+    package func text(of value: UInt64, in enumeration: Int) -> String { tables.text(of: value, in: enumeration) }
+    package func fill(_ template: Int, _ values: [AnnotationValue]) -> String { tables.fill(template, values) }
+}
+
+extension Program {
     /// The frames of every example, with the kind of message that each is.
     public var exampleFrames: [(octets: [UInt8], entry: Int, isRequest: Bool)] {
-        examples.flatMap { example in
+        tables.examples.flatMap { example in
             example.frames.map { frame in
                 if example.exchange < 0 { return (frame.octets, example.root, true) }
-                let exchange = exchanges[example.exchange]
+                let exchange = tables.exchanges[example.exchange]
                 return (frame.octets, frame.isRequest ? exchange.request : exchange.response, frame.isRequest)
             }
         }

@@ -10,12 +10,12 @@ extension Decoder {
         if isRequest { machine.beginRequest(exchange) }
         machine.isInRequest = isRequest
         if machine.state.layers.isEmpty {
-            for layer in machine.program.layers.indices { machine.startFromGiven(layer) }
+            for layer in machine.program.tables.layers.indices { machine.startFromGiven(layer) }
         }
-        guard let layer = machine.state.layers.last, machine.program.roots.indices.contains(entry),
+        guard let layer = machine.state.layers.last, machine.program.tables.roots.indices.contains(entry),
             let buffer = machine.addBuffer(plain, .plain, source: -1)
         else { return nil }
-        let info = machine.program.layers[layer]
+        let info = machine.program.tables.layers[layer]
         guard let clause = (isRequest ? info.requests : info.responses).first(where: { $0.root == entry && $0.yields }) else {
             return nil
         }
@@ -31,7 +31,7 @@ extension Decoder {
         machine.runStatements(clause.body)
         machine.mode = .decode
         let place = machine.buffers[outer]
-        let written = Array(machine.arena[place.offset..<place.offset + place.count])
+        let written = machine.arena.array(place.offset..<place.offset + place.count)
         if isRequest {
             // What a response is sealed under may ask for the plain command's fields.
             machine.parse(root: entry, buffer: buffer)
@@ -43,7 +43,7 @@ extension Decoder {
     ///
     /// - Returns: nil when a path does not exist or no alternative takes the values.
     public mutating func encode(entry: Int, _ fields: [String: [UInt8]]) -> [UInt8]? {
-        guard machine.program.roots.indices.contains(entry) else { return nil }
+        guard machine.program.tables.roots.indices.contains(entry) else { return nil }
         var given: [Int: [UInt8]] = [:]
         for (path, octets) in fields {
             guard let slot = machine.program.slot(path, in: entry) else { return nil }
@@ -76,28 +76,28 @@ extension Machine {
             used.insert(equation.source)
         }
         var outer: [Int: [UInt8]] = [:]
-        let info = program.roots[root]
+        let info = program.tables.roots[root]
         for slot in info.firstSlot..<info.firstSlot + info.slotCount where slots[slot] >= 0 && isPlainValue(slot) {
             outer[slot] = slotOctets(slot)
         }
         for equation in clause.equations where !clause.keeps.contains(equation.source) { outer[equation.source] = nil }
         if clause.open >= 0 {
-            let open = program.opens[clause.open]
+            let open = program.tables.opens[clause.open]
             guard open.slot >= 0, !open.hasTransform else { return nil }
-            let inside = program.roots[open.root]
+            let inside = program.tables.roots[open.root]
             // What follows from the rest is written as zeros first, and filled in when everything is in its place.
             for slot in clause.matched where inside.firstSlot..<inside.firstSlot + inside.slotCount ~= slot && inner[slot] == nil
             {
-                let size = program.slotNodes[slot].map { Int(program.nodes[$0].size) }.max() ?? 0
+                let size = program.tables.slotNodes[slot].map { Int(program.tables.nodes[$0].size) }.max() ?? 0
                 inner[slot] = [UInt8](repeating: 0, count: size)
             }
             guard let octets = emit(root: open.root, given: inner) else { return nil }
             outer[open.slot] = octets
         }
         for fixed in clause.fixed {
-            let nodes = program.slotNodes[fixed.slot]
+            let nodes = program.tables.slotNodes[fixed.slot]
             guard clause.required.contains(fixed.slot) || slots[fixed.slot] >= 0 else { continue }
-            let size = nodes.map { program.nodes[$0].kind == .bit ? 1 : max(1, Int(program.nodes[$0].size)) }.min() ?? 1
+            let size = nodes.map { program.tables.nodes[$0].kind == .bit ? 1 : max(1, Int(program.tables.nodes[$0].size)) }.min() ?? 1
             outer[fixed.slot] = (0..<size).map { UInt8(truncatingIfNeeded: fixed.value >> UInt64(8 * (size - 1 - $0))) }
         }
         return emit(root: root, given: outer)

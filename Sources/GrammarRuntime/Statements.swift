@@ -4,20 +4,20 @@ extension Machine {
     mutating func execute(_ step: Instruction) {
         switch step.op {
         case .set:
-            let value: Value = step.a == 1 ? numbers.popLast().map { .number($0) } ?? .none : values.popLast() ?? .none
+            let value: Value = step.a == 1 ? numbers.popLast().map { .number($0) } ?? .none : popValue() ?? .none
             state.variables[Int(step.b)] = Variable(value: isUnknown ? .none : value, exchange: exchange)
             isUnknown = false
         case .bump:
             guard mode != .patch else { return }
             state.variables[Int(step.b)].value = bumped(state.variables[Int(step.b)].value, by: Int(step.c))
-        case .open: open(program.opens[Int(step.b)])
+        case .open: open(program.tables.opens[Int(step.b)])
         case .yield:
-            if mode == .decode, !isSealed { yield(program.yields[Int(step.b)]) }
+            if mode == .decode, !isSealed { yield(program.tables.yields[Int(step.b)]) }
         case .start:
             let layer = Int(step.b)
-            let parameters = program.layers[layer].parameters
+            let parameters = program.tables.layers[layer].parameters
             for parameter in parameters.reversed() {
-                let value = values.popLast() ?? .none
+                let value = popValue() ?? .none
                 // Keys that follow from what is not known are not known either, nor is the counter beside them.
                 state.variables[parameter] = Variable(value: isUnknown ? .none : value, exchange: exchange)
             }
@@ -26,13 +26,13 @@ extension Machine {
             state.layers.append(layer)
             if !state.spent.contains(layer) { state.spent.append(layer) }
         case .stop: stop(Int(step.b))
-        case .decode: decode(program.decodes[Int(step.b)])
+        case .decode: decode(program.tables.decodes[Int(step.b)])
         default: break
         }
     }
 
     private mutating func decode(_ info: DecodeInfo) {
-        let (response, command) = (values.popLast() ?? .none, values.popLast() ?? .none)
+        let (response, command) = (popValue() ?? .none, popValue() ?? .none)
         isUnknown = false
         var number: Int?
         if case .octets(let octets) = command, info.request >= 0, let buffer = addBuffer(octets, .opened, source: -1) {
@@ -51,7 +51,7 @@ extension Machine {
     /// A counter moved by `distance`, at its own width.
     func bumped(_ value: Value, by distance: Int) -> Value {
         switch value {
-        case .none: return .none
+        case .none, .place: return .none
         case .number(let number): return .number(number &+ Int64(distance))
         case .octets(var octets):
             var carry = distance
@@ -70,11 +70,11 @@ extension Machine {
             isUnknown = false
             return
         }
-        let root = program.roots[info.root]
-        for slot in root.firstSlot..<root.firstSlot + root.slotCount { slots[slot] = -1 }
+        let root = fast.roots[info.root]
+        slots.clear(root.firstSlot..<root.firstSlot + root.slotCount)
         if info.hasTransform {
             let source = info.slot >= 0 ? slots[info.slot] : -1
-            guard case .octets(let octets)? = values.popLast(), !isUnknown,
+            guard case .octets(let octets)? = popValue(), !isUnknown,
                 let buffer = addBuffer(octets, .opened, source: source)
             else {
                 if isUnknown, mode == .decode, !annotations.contains(where: { $0.code == .unopened }) {
@@ -89,7 +89,7 @@ extension Machine {
         }
         guard let range = valueRange(info.slot) else { return }
         let span = slots[info.slot]
-        guard !spans[Int(span)].flags.contains(.composite) || program.nodes[Int(spans[Int(span)].node)].kind == .tag else {
+        guard !spans[Int(span)].flags.contains(.composite) || program.tables.nodes[Int(spans[Int(span)].node)].kind == .tag else {
             return
         }
         spans[Int(span)].flags.insert(.composite)
@@ -99,7 +99,7 @@ extension Machine {
     private mutating func yield(_ info: YieldInfo) {
         var given: [Int: [UInt8]] = [:]
         var source: Int32 = -1
-        let root = program.roots[info.root]
+        let root = program.tables.roots[info.root]
         for slot in root.firstSlot..<root.firstSlot + root.slotCount {
             guard slots[slot] >= 0, isPlainValue(slot) else { continue }
             given[slot] = slotOctets(slot)
@@ -128,7 +128,7 @@ extension Machine {
 
     /// Whether the field in `slot` holds a value of its own, which does not follow from others.
     func isPlainValue(_ slot: Int) -> Bool {
-        let node = program.nodes[Int(spans[Int(slots[slot])].node)]
+        let node = program.tables.nodes[Int(spans[Int(slots[slot])].node)]
         if node.flags.contains(.derived) { return false }
         return switch node.kind {
         case .number, .bit, .octets, .text, .decimal, .tag: true
@@ -139,27 +139,27 @@ extension Machine {
     /// The octets of a field; of a bit field its value in one or two octets.
     func slotOctets(_ slot: Int) -> [UInt8] {
         let span = slots[slot]
-        if program.nodes[Int(spans[Int(span)].node)].kind == .bit {
+        if program.tables.nodes[Int(spans[Int(span)].node)].kind == .bit {
             let value = spans[Int(span)].value
             return value > 0xFF
                 ? [UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value)] : [UInt8(truncatingIfNeeded: value)]
         }
-        return Array(arena[valueRange(span: span)])
+        return arena.array(valueRange(span: span))
     }
 
     // MARK: Checks
 
     mutating func same(_ step: Instruction) {
-        let node = program.nodes[Int(step.b)]
+        let node = program.tables.nodes[Int(step.b)]
         let span = node.slot >= 0 ? slots[Int(node.slot)] : -1
         var holds = true
         if step.a == 1 {
-            guard case .octets(let expected)? = values.popLast(), !isUnknown, span >= 0 else {
+            guard case .octets(let expected)? = popValue(), !isUnknown, span >= 0 else {
                 isUnknown = false
                 return
             }
             let range = valueRange(span: span)
-            holds = arena[range].elementsEqual(expected)
+            holds = arena.holds(expected, in: range)
             if !holds, mode == .patch, range.count == expected.count {
                 for (index, octet) in zip(range, expected) { arena[index] = octet }
                 holds = true
@@ -195,7 +195,7 @@ extension Machine {
     }
 
     mutating func match(_ step: Instruction, _ pc: Int) {
-        let value = values.popLast() ?? .none
+        let value = popValue() ?? .none
         let check = Int(step.c)
         let slot = Int(step.b)
         let span = slots[slot]
@@ -211,10 +211,10 @@ extension Machine {
         }
         guard span >= 0 else {
             // A field under a condition may be absent; an object that a message must have may not.
-            let isTag = program.slotNodes[slot].contains { program.nodes[$0].kind == .tag }
-            let isOptional = program.slotNodes[slot].allSatisfy { program.nodes[$0].flags.contains(.optional) }
+            let isTag = program.tables.slotNodes[slot].contains { program.tables.nodes[$0].kind == .tag }
+            let isOptional = program.tables.slotNodes[slot].allSatisfy { program.tables.nodes[$0].flags.contains(.optional) }
             if mode == .decode, isTag || !isOptional, !closed.contains(where: { $0.contains(slot) }) {
-                let info = program.checks[check]
+                let info = program.tables.checks[check]
                 annotations.append(
                     Annotation(.missing, info.severity, blame: isInRequest ? .program : .card, place: info.place, check: check))
             }
@@ -225,31 +225,42 @@ extension Machine {
             if range.count == expected.count { for (index, octet) in zip(range, expected) { arena[index] = octet } }
             return
         }
-        if arena[range].elementsEqual(expected) {
+        if arena.holds(expected, in: range) {
             hold(check, span)
         } else {
-            fail(check, span, expected: expected, actual: Array(arena[range]))
+            fail(check, span, expected: expected, actual: arena.array(range))
         }
     }
 
+    /// Whether the check can only come out as sealed: a variable is not known, and every field that it speaks of is there.
+    func isHopeless(_ check: Int) -> Bool {
+        var isOpen = true
+        for index in fast.needs[check].variables.range where state.variables[Int(fast.needed[index])].value == .none {
+            isOpen = false
+        }
+        if isOpen { return false }
+        for index in fast.needs[check].slots.range where slots[Int(fast.needed[index])] < 0 { return false }
+        return true
+    }
+
     private func spanOfCheck(_ check: Int) -> Int32 {
-        let slot = program.checks[check].slot
+        let slot = program.tables.checks[check].slot
         return slot >= 0 ? slots[slot] : -1
     }
 
     private mutating func hold(_ check: Int, _ span: Int32) {
         guard annotations.count < 4096 else { return }
-        annotations.append(Annotation(.held, .note, span: span, place: program.checks[check].place, check: check))
+        annotations.append(Annotation(.held, .note, span: span, place: program.tables.checks[check].place, check: check))
     }
 
     private mutating func seal(_ check: Int, _ span: Int32) {
         isSealed = true
-        annotations.append(Annotation(.sealed, .note, span: span, place: program.checks[check].place, check: check))
+        annotations.append(Annotation(.sealed, .note, span: span, place: program.tables.checks[check].place, check: check))
     }
 
     private mutating func fail(_ check: Int, _ span: Int32, expected: [UInt8]?, actual: [UInt8]?) {
         guard annotations.count < 4096, !isProbing else { return }
-        let info = program.checks[check]
+        let info = program.tables.checks[check]
         var annotation = Annotation(
             info.code, info.severity, span: span, blame: info.blame ?? (isInRequest ? .program : .card), place: info.place,
             template: info.template, values: render(info.template), check: check)
@@ -264,7 +275,7 @@ extension Machine {
 
     mutating func note(_ check: Int, _ parent: Int32) {
         guard mode == .decode, annotations.count < 4096 else { return }
-        let info = program.checks[check]
+        let info = program.tables.checks[check]
         annotations.append(
             Annotation(
                 info.code, info.severity, span: parent, blame: info.blame, place: info.place, template: info.template,
@@ -275,7 +286,7 @@ extension Machine {
     mutating func render(_ template: Int) -> [AnnotationValue] {
         guard template >= 0 else { return [] }
         var result: [AnnotationValue] = []
-        for piece in program.templates[template] {
+        for piece in program.tables.templates[template] {
             switch piece {
             case .text, .word: break
             case .number(let code): result.append(number(code).map { .number($0) } ?? .unknown)
@@ -334,10 +345,10 @@ extension Machine {
             return false
         }
         if info.isMatch {
-            guard case .octets(let expected)? = values.popLast(), info.slot >= 0, let range = valueRange(info.slot) else {
+            guard case .octets(let expected)? = popValue(), info.slot >= 0, let range = valueRange(info.slot) else {
                 return false
             }
-            return arena[range].elementsEqual(expected)
+            return arena.holds(expected, in: range)
         }
         return (numbers.popLast() ?? 0) != 0
     }

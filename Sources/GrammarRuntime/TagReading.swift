@@ -10,7 +10,7 @@ extension Machine {
     ) -> Int? {
         let end = limit
         guard position < end else { return nil }
-        let dialect = program.tagTables[table].dialect
+        let dialect = fast.tagTables[table].dialect
         if dialect == .ber, skipFiller(&position, end, parent, base, buffer) { return nil }
         guard let head = readHead(dialect, position, end) else {
             annotate(
@@ -19,13 +19,16 @@ extension Machine {
             position = gap(parent, position, end, base, buffer)
             return nil
         }
-        let entry = program.tagTables[table].find(head.tag)
-        let node = entry.map { program.tagTables[table].entries[$0].node } ?? Int(Node.unknownTag)
+        let range = fast.tagTables[table].entries.range
+        var entry = range.lowerBound
+        while entry < range.upperBound, fast.tags[entry].tag != head.tag { entry += 1 }
+        let isKnown = entry < range.upperBound
+        let node = isKnown ? Int(fast.tags[entry].node) : Int(Node.unknownTag)
         let valueStart = position + head.size
         let present = end - valueStart
         let count = min(head.length, present)
         let object = put(
-            node, program.nodes[node].slot, parent: parent, start: (position - base) * 8, count: (head.size + count) * 8,
+            node, fast.nodes[node].slot, parent: parent, start: (position - base) * 8, count: (head.size + count) * 8,
             value: UInt64(head.tag), buffer: buffer, flags: head.isCanonical ? .composite : [.composite, .noncanonical])
         _ = put(
             Int(Node.header), -1, parent: object, start: (position - base) * 8, count: head.size * 8, value: UInt64(head.tag),
@@ -35,12 +38,12 @@ extension Machine {
             spans[Int(object)].flags.insert(.truncated)
             annotateShort(object, wanted: head.length, present: present)
         }
-        if entry == nil { annotate(.unknown, .note, span: object, values: [.number(Int64(head.tag))]) }
+        if !isKnown { annotate(.unknown, .note, span: object, values: [.number(Int64(head.tag))]) }
         position = valueStart
-        if let entry, program.tagTables[table].entries[entry].code >= 0 {
+        if isKnown, fast.tags[entry].code >= 0 {
             limit = valueStart + count
             parent = object
-            return program.tagTables[table].entries[entry].code
+            return Int(fast.tags[entry].code)
         }
         _ = put(
             Int(Node.value), -1, parent: object, start: (position - base) * 8, count: count * 8, value: 0, buffer: buffer)

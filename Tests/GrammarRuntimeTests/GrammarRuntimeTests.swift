@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func aProgramOfNothingAnswersEverythingWithNothing() {
-        var decoder = Decoder(Program())
+        var decoder = Decoder(Program(ProgramTables()))
         let outcome = decoder.push(request: [1, 2, 3], entry: 0)
         #expect(outcome.spans.isEmpty)
         #expect(decoder.path(of: 5) == "")
