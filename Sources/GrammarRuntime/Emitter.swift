@@ -120,7 +120,9 @@ extension Machine {
             guard let draft = take(node, &source, &emission) else { return }
             if let octets = draft.octets {
                 write(node, octets, &emission)
-            } else if let inner = draft.children.first, let root = program.tables.roots.firstIndex(where: { $0.node == inner.node }) {
+            } else if let inner = draft.children.first,
+                let root = program.tables.roots.firstIndex(where: { $0.node == inner.node })
+            {
                 var inside = Emission.Source(children: draft.children)
                 let start = emission.octets.count
                 _ = emit(program.tables.roots[root].code, &inside, &emission, depth: 1)

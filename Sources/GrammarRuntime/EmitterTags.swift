@@ -30,7 +30,9 @@ extension Machine {
             var inside = Emission.Source(children: draft.children)
             let start = emission.octets.count
             if let entry, entry.code >= 0 {
-                if program.tables.code[entry.code].op == .choose { inside.children.insert(Draft(node: -1, number: draft.number), at: 0) }
+                if program.tables.code[entry.code].op == .choose {
+                    inside.children.insert(Draft(node: -1, number: draft.number), at: 0)
+                }
                 _ = emit(entry.code, &inside, &emission, depth: depth + 1)
             } else {
                 for child in draft.children { emission.octets += child.octets ?? [] }

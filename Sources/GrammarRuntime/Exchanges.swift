@@ -111,7 +111,9 @@ extension Machine {
             case .ok: guard outcome == .ok else { continue }
             case .error: guard outcome != .ok else { continue }
             case .named:
-                guard outcome == program.tables.sessions[session].transitions[current][Int(move.transition)].outcome else { continue }
+                guard outcome == program.tables.sessions[session].transitions[current][Int(move.transition)].outcome else {
+                    continue
+                }
             }
             if test(Int(move.condition)) { return take(session, current, Int(move.transition)) }
         }

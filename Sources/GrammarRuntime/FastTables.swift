@@ -151,7 +151,8 @@ struct FastTables: Sendable {
                 let first = refinements.count
                 refinements += info.refinements.map {
                     Refinement(
-                        slot: $0.slot, root: $0.root, enumeration: $0.enumeration, condition: $0.condition, ofRequest: $0.ofRequest)
+                        slot: $0.slot, root: $0.root, enumeration: $0.enumeration, condition: $0.condition,
+                        ofRequest: $0.ofRequest)
                 }
                 return Exchange(
                     response: info.response, condition: info.condition,
@@ -212,7 +213,8 @@ struct FastTables: Sendable {
                     where transition.takesAny || transition.exchanges.contains(exchange) {
                         moves.append(
                             Move(
-                                transition: Int32(number), condition: Int32(transition.condition), outcome: transition.outcome.kind))
+                                transition: Int32(number), condition: Int32(transition.condition),
+                                outcome: transition.outcome.kind))
                     }
                     waiting.append(Span(start: Int32(first), count: Int32(moves.count - first)))
                 }

@@ -19,7 +19,8 @@ extension Machine {
             if !request {
                 // Several grammars may carry their messages in one kind of block: an answer is read by the one that read its
                 // command, and is a block like others when none did.
-                guard let inner = state.inner, program.tables.gathers[inner.carrier].grammar == program.tables.gathers[index].grammar
+                guard let inner = state.inner,
+                    program.tables.gathers[inner.carrier].grammar == program.tables.gathers[index].grammar
                 else { continue }
             }
             let info = program.tables.gathers[index]

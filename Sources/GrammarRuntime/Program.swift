@@ -157,8 +157,11 @@ package struct Enumeration: Sendable {
         package var mask: UInt64
         package var name: Int
         package var text: String
+        /// Whether the text has a place for the bits that do not count.
+        package let hasHole: Bool
         package init(value: UInt64, mask: UInt64, name: Int, text: String) {
             (self.value, self.mask, self.name, self.text) = (value, mask, name, text)
+            hasHole = text.contains("{")
         }
     }
     package var name: String

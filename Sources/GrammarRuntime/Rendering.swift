@@ -162,14 +162,16 @@ extension ProgramTables {
 
     /// The text of `value` in an enumeration: its sentence with the masked part filled in, else its name, else a number.
     package func text(of value: UInt64, in enumeration: Int) -> String {
-        let info = enumerations[enumeration]
-        let width = (info.bits + 3) / 4
-        let digits = String(value, radix: 16, uppercase: true)
-        let number = String(repeating: "0", count: max(0, width - digits.count)) + digits
-        guard let index = info.find(value) else { return "\(number) unknown" }
-        let entry = info.entries[index]
+        let bits = enumerations[enumeration].bits
+        guard let index = enumerations[enumeration].find(value) else {
+            let width = (bits + 3) / 4
+            let digits = String(value, radix: 16, uppercase: true)
+            return "\(String(repeating: "0", count: max(0, width - digits.count)))\(digits) unknown"
+        }
+        let entry = enumerations[enumeration].entries[index]
         if entry.text.isEmpty { return strings[entry.name] }
-        let low = value & ~entry.mask & (info.bits >= 64 ? .max : (1 << UInt64(info.bits)) - 1)
+        if !entry.hasHole { return entry.text }
+        let low = value & ~entry.mask & (bits >= 64 ? .max : (1 << UInt64(bits)) - 1)
         var text = ""
         var rest = entry.text[...]
         while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {

@@ -97,7 +97,8 @@ extension Machine {
         for fixed in clause.fixed {
             let nodes = program.tables.slotNodes[fixed.slot]
             guard clause.required.contains(fixed.slot) || slots[fixed.slot] >= 0 else { continue }
-            let size = nodes.map { program.tables.nodes[$0].kind == .bit ? 1 : max(1, Int(program.tables.nodes[$0].size)) }.min() ?? 1
+            let size =
+                nodes.map { program.tables.nodes[$0].kind == .bit ? 1 : max(1, Int(program.tables.nodes[$0].size)) }.min() ?? 1
             outer[fixed.slot] = (0..<size).map { UInt8(truncatingIfNeeded: fixed.value >> UInt64(8 * (size - 1 - $0))) }
         }
         return emit(root: root, given: outer)

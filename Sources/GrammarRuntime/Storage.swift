@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Elements one after the other that only their owner changes: no counting of references and no look at whether they are
-/// shared. A place that is not there traps, it is never read.
+/// shared. What is asked for outside it is one spare element of zeros, which nothing else is kept in.
 package struct Store<Element: BitwiseCopyable>: ~Copyable {
     @usableFromInline var base: UnsafeMutablePointer<Element>
     @usableFromInline var capacity: Int
@@ -9,7 +9,20 @@ package struct Store<Element: BitwiseCopyable>: ~Copyable {
 
     init(capacity: Int) {
         self.capacity = max(16, capacity)
-        base = .allocate(capacity: self.capacity)
+        base = Self.room(self.capacity)
+    }
+
+    /// Room for elements and the spare one.
+    private static func room(_ capacity: Int) -> UnsafeMutablePointer<Element> {
+        let room = UnsafeMutablePointer<Element>.allocate(capacity: capacity + 1)
+        UnsafeMutableRawPointer(room + capacity).initializeMemory(
+            as: UInt8.self, repeating: 0, count: MemoryLayout<Element>.stride)
+        return room
+    }
+
+    @inline(__always)
+    private func place(_ index: Int) -> UnsafeMutablePointer<Element> {
+        base + (UInt(bitPattern: index) < UInt(bitPattern: count) ? index : capacity)
     }
 
     init(repeating element: Element, count: Int) {
@@ -29,14 +42,8 @@ package struct Store<Element: BitwiseCopyable>: ~Copyable {
 
     @inline(__always)
     package subscript(_ index: Int) -> Element {
-        unsafeAddress {
-            precondition(UInt(bitPattern: index) < UInt(bitPattern: count))
-            return UnsafePointer(base + index)
-        }
-        unsafeMutableAddress {
-            precondition(UInt(bitPattern: index) < UInt(bitPattern: count))
-            return base + index
-        }
+        unsafeAddress { UnsafePointer(place(index)) }
+        unsafeMutableAddress { place(index) }
     }
 
     @inline(__always)
@@ -60,7 +67,7 @@ package struct Store<Element: BitwiseCopyable>: ~Copyable {
     @inline(never)
     private mutating func grow(to least: Int) {
         let wider = max(least, capacity * 2)
-        let other = UnsafeMutablePointer<Element>.allocate(capacity: wider)
+        let other = Self.room(wider)
         other.update(from: base, count: count)
         base.deallocate()
         (base, capacity) = (other, wider)
@@ -90,7 +97,8 @@ package struct Store<Element: BitwiseCopyable>: ~Copyable {
 
     /// The elements while `body` runs.
     @inline(__always)
-    package func withElements<Result: ~Copyable>(_ range: Range<Int>, _ body: (UnsafeBufferPointer<Element>) -> Result) -> Result {
+    package func withElements<Result: ~Copyable>(_ range: Range<Int>, _ body: (UnsafeBufferPointer<Element>) -> Result) -> Result
+    {
         let range = range.clamped(to: 0..<count)
         return body(UnsafeBufferPointer(start: base + range.lowerBound, count: range.count))
     }
@@ -110,8 +118,8 @@ extension Store where Element == UInt8 {
     /// The big-endian number in `count` octets from `from`.
     @inline(__always)
     func number(_ from: Int, _ size: Int) -> UInt64 {
-        precondition(from >= 0 && size >= 0 && from &+ size <= count)
         var value: UInt64 = 0
+        guard from >= 0, size >= 0, from <= count, size <= count - from else { return value }
         var place = base + from
         let end = place + size
         while place < end {
@@ -122,14 +130,16 @@ extension Store where Element == UInt8 {
     }
 }
 
-/// A list that never changes, without references to anything.
+/// A list that never changes, without references to anything; outside it there are zeros.
 struct Table<Element: BitwiseCopyable>: @unchecked Sendable {
     private let base: UnsafeMutablePointer<Element>
     let count: Int
 
     init(_ elements: [Element]) {
-        base = .allocate(capacity: max(1, elements.count))
+        base = .allocate(capacity: elements.count + 1)
         count = elements.count
+        UnsafeMutableRawPointer(base + count).initializeMemory(
+            as: UInt8.self, repeating: 0, count: MemoryLayout<Element>.stride)
         elements.withUnsafeBufferPointer { source in
             if let start = source.baseAddress { base.initialize(from: start, count: source.count) }
         }
@@ -142,8 +152,7 @@ struct Table<Element: BitwiseCopyable>: @unchecked Sendable {
     @inline(__always)
     subscript(_ index: Int) -> Element {
         unsafeAddress {
-            precondition(UInt(bitPattern: index) < UInt(bitPattern: count))
-            return UnsafePointer(base + index)
+            UnsafePointer(base + (UInt(bitPattern: index) < UInt(bitPattern: count) ? index : count))
         }
     }
 }

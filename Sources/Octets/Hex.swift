@@ -4,6 +4,19 @@
 public enum Hex {
     /// The upper-case hexadecimal text of `octets`.
     public static func encode(_ octets: some Sequence<UInt8>) -> String {
+        if let text = octets.withContiguousStorageIfAvailable({ source in
+            String(unsafeUninitializedCapacity: source.count * 2) { target in
+                var place = 0
+                for octet in source {
+                    target[place] = digit(octet >> 4)
+                    target[place + 1] = digit(octet)
+                    place += 2
+                }
+                return place
+            }
+        }) {
+            return text
+        }
         var text: [UInt8] = []
         text.reserveCapacity(octets.underestimatedCount * 2)
         for octet in octets {

@@ -21,6 +21,7 @@ struct CardReading: Sendable {
         var isProtected: Bool
     }
 
+    /// The decoder; let nobody else hold it while a frame is pushed, or it is copied.
     var decoder: Decoder
     var files = FileTracker()
     var pending: Pending?
@@ -32,12 +33,29 @@ struct CardReading: Sendable {
     /// Which of the table's keys were given last, by name.
     private var given: [String: Int] = [:]
 
+    /// The sessions that have begun, as they were told last.
+    private var told: (states: [Int], layers: [Int], sessions: [(name: String, state: String)]) = ([], [], [])
+
     init(_ index: GrammarIndex, _ keys: KeyTable, triesNearMisses: Bool) {
         decoder = Decoder(index.program)
         decoder.triesNearMisses = triesNearMisses
         self.keys = keys
         authentications = index.authentications
         for first in keys.first { decoder.give(first.name, first.octets) }
+    }
+
+    /// The sessions that are not where they begin, and the layers that are open.
+    mutating func sessions(_ index: GrammarIndex) -> [(name: String, state: String)] {
+        let isSame = decoder.machine.state.sessions == told.states && decoder.machine.state.layers == told.layers
+        if isSame { return told.sessions }
+        let state = decoder.state
+        var sessions: [(name: String, state: String)] = []
+        for (number, session) in index.program.sessions.enumerated() where state.sessions[number] != session.initial {
+            sessions.append((session.name, session.states[state.sessions[number]]))
+        }
+        for layer in state.layers { sessions.append((index.program.layers[layer].grammar, "open")) }
+        told = (state.sessions, state.layers, sessions)
+        return sessions
     }
 
     /// The card was reset, removed or newly connected.

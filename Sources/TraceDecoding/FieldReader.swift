@@ -15,29 +15,33 @@ struct FieldReader: Sendable {
     private let program: Program
     /// Paths by node, made when they are first asked for.
     private var paths: [String?]
+    /// Of nodes that every grammar has, by the node around them.
+    private var hanging: [Int: String] = [:]
+    private let isSecret: [Bool]
 
     init(_ program: Program) {
         self.program = program
         paths = [String?](repeating: nil, count: program.nodes.count)
+        isSecret = program.nodes.map { $0.flags.contains(.secret) }
     }
 
     /// The fields of one push, and the number of each span's field; fields of data objects stand behind their heads.
     mutating func fields(_ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: Cover) -> (
-        fields: [DecodedField], ofSpan: [Int: Int]
+        fields: [DecodedField], ofSpan: FieldPlaces
     ) {
         let spans = outcome.spans
         let hidden = hiddenSpans(decoder, outcome, cover)
         var fields: [DecodedField] = []
-        var ofSpan: [Int: Int] = [:]
-        var depths: [Int: Int] = [:]
+        var ofSpan = FieldPlaces(spans)
+        var depths = [Int](repeating: 0, count: spans.count)
         var merged: Int?
         fields.reserveCapacity(spans.count)
         for span in spans {
             let here = decoder.spans[span]
             let parent = Int(here.parent)
-            let depth = depths[parent] ?? 0
+            let depth = spans.contains(parent) ? depths[parent - spans.lowerBound] : 0
             let node = program.nodes[Int(here.node)]
-            depths[span] = depth
+            depths[span - spans.lowerBound] = depth
             let isPassedOver: Bool =
                 switch node.kind {
                 case .root, .alternative: true
@@ -49,7 +53,7 @@ struct FieldReader: Sendable {
                 if span == merged { ofSpan[span] = ofSpan[parent] }
                 continue
             }
-            depths[span] = depth + 1
+            depths[span - spans.lowerBound] = depth + 1
             var field = DecodedField(
                 path: path(decoder, span), value: .octets([]), text: "", buffer: buffer,
                 start: Int(here.startBit), bits: Int(here.bitCount)
@@ -88,18 +92,24 @@ struct FieldReader: Sendable {
                 fields.append(field)
             }
         }
-        return ordered(fields, ofSpan)
+        order(&fields, &ofSpan)
+        return (fields, ofSpan)
     }
 
     /// Fields in the order of their octets, each before those that lie in it; what a layer or a refinement found stands where it is.
-    private func ordered(_ fields: [DecodedField], _ ofSpan: [Int: Int]) -> (fields: [DecodedField], ofSpan: [Int: Int]) {
-        let order = fields.indices.sorted {
-            let (left, right) = (fields[$0], fields[$1])
-            return (left.buffer, left.start, left.depth, $0) < (right.buffer, right.start, right.depth, $1)
+    private func order(_ fields: inout [DecodedField], _ ofSpan: inout FieldPlaces) {
+        // Buffer, place and depth in one number, the field's own number last.
+        var keys = fields.indices.map { number in
+            let field = fields[number]
+            return UInt64(field.buffer & 0x3FF) << 54 | UInt64(field.start & 0x3FFF_FFFF) << 24
+                | UInt64(min(field.depth, 0xFF)) << 16 | UInt64(number & 0xFFFF)
         }
+        guard fields.count <= 0xFFFF, zip(keys, keys.dropFirst()).contains(where: { $0 > $1 }) else { return }
+        keys.sort()
         var places = [Int](repeating: 0, count: fields.count)
-        for (place, field) in order.enumerated() { places[field] = place }
-        return (order.map { fields[$0] }, ofSpan.mapValues { places[$0] })
+        for (place, key) in keys.enumerated() { places[Int(key & 0xFFFF)] = place }
+        fields = keys.map { fields[Int($0 & 0xFFFF)] }
+        ofSpan.move(places)
     }
 
     // MARK: - Values
@@ -156,9 +166,18 @@ struct FieldReader: Sendable {
 
     // MARK: - Spans
 
-    private mutating func path(_ decoder: Decoder, _ span: Int) -> String {
+    mutating func path(_ decoder: Decoder, _ span: Int) -> String {
         let node = Int(decoder.spans[span].node)
-        if node <= Int(Node.value) { return decoder.path(of: span) }
+        if node <= Int(Node.value) {
+            // A fixed node hangs on the span around it.
+            let parent = Int(decoder.spans[span].parent)
+            guard parent >= 0, decoder.spans[parent].node > Node.value else { return decoder.path(of: span) }
+            let key = Int(decoder.spans[parent].node) << 3 | node
+            if let path = hanging[key] { return path }
+            let path = decoder.path(of: span)
+            hanging[key] = path
+            return path
+        }
         if let path = paths[node] { return path }
         let path = program.path(node)
         paths[node] = path
@@ -183,11 +202,11 @@ struct FieldReader: Sendable {
     /// Spans whose octets are not shown: secrets, what lies over a sealed place, what was made from a frame with one, and
     /// what holds any of these.
     private func hiddenSpans(_ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: Cover) -> Set<Int> {
-        guard !cover.showsSecrets else { return [] }
         var hidden: Set<Int> = []
+        guard !cover.showsSecrets else { return hidden }
         for span in outcome.spans {
             let here = decoder.spans[span]
-            if program.nodes[Int(here.node)].flags.contains(.secret) { hidden.insert(span) }
+            if isSecret[Int(here.node)] { hidden.insert(span) }
             guard !cover.places.isEmpty else { continue }
             if Int(here.buffer) == outcome.buffers.lowerBound {
                 let start = here.start
@@ -218,6 +237,30 @@ struct FieldReader: Sendable {
                 octets: isHidden ? [] : decoder.octets(ofBuffer: number), count: buffer.count, isRequest: buffer.isRequest
             )
         }
+    }
+}
+
+/// The number of the field that each span of a push became.
+struct FieldPlaces {
+    private let first: Int
+    private var places: [Int]
+
+    init(_ spans: Range<Int> = 0..<0) {
+        first = spans.lowerBound
+        places = [Int](repeating: -1, count: spans.count)
+    }
+
+    subscript(_ span: Int) -> Int? {
+        get {
+            let place = places.indices.contains(span - first) ? places[span - first] : -1
+            return place >= 0 ? place : nil
+        }
+        set { if places.indices.contains(span - first) { places[span - first] = newValue ?? -1 } }
+    }
+
+    /// The fields were put into another order.
+    mutating func move(_ order: [Int]) {
+        for index in places.indices where places[index] >= 0 { places[index] = order[places[index]] }
     }
 }
 

@@ -20,6 +20,10 @@ struct GrammarIndex: Sendable {
     let otherSecrets: [String]
     /// Checks that compare octets of a message with what a transform makes from a key.
     let authentications: Set<Int32>
+    /// The names of instructions, without what is for the tree.
+    let instructions: [String?]
+    /// The kinds of message of the frames that a dissector is named for.
+    private let frames: [String: (request: Int, response: Int)]
 
     /// Slots of ISO/IEC 7816-3 12.1.
     struct CommandFields: Sendable {
@@ -61,16 +65,30 @@ struct GrammarIndex: Sendable {
         }
         layerSecrets = ofLayers
         otherSecrets = others
+        let names = program.enumeration("iso7816.Ins")
+        instructions = (0..<256).map { value in
+            names.flatMap { names in names.find(UInt64(value)).map { Self.short(names.entries[$0].text) } }
+        }
+        var frames: [String: (request: Int, response: Int)] = [:]
+        for grammar in program.grammars where grammar.name != "iso7816" {
+            guard let request = program.entry(named: "\(grammar.name).Command"),
+                let response = program.entry(named: "\(grammar.name).Response")
+            else { continue }
+            frames[grammar.name] = (request, response)
+        }
+        self.frames = frames
         authentications = Set(
             program.checks.indices.filter { program.isAuthentication($0) }.map { Int32(truncatingIfNeeded: $0) })
     }
 
     /// The kinds of message of the frames that a dissector is named for; nil when no grammar is about them.
     func frame(_ dissector: String) -> (request: Int, response: Int)? {
-        guard dissector != "iso7816", let request = program.entry(named: "\(dissector).Command"),
-            let response = program.entry(named: "\(dissector).Response")
-        else { return nil }
-        return (request, response)
+        frames[dissector]
+    }
+
+    /// The odd instructions are called like the even ones; that their fields hold data objects is for the tree.
+    static func short(_ label: String) -> String {
+        label.hasSuffix(", data objects") ? String(label.dropLast(14)) : label
     }
 }
 

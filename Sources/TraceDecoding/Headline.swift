@@ -52,17 +52,11 @@ extension GrammarIndex {
     }
 
     /// The name of an instruction: `READ BINARY`.
-    func instruction(_ ins: UInt8) -> String? {
-        guard let names = program.enumeration("iso7816.Ins"), let entry = names.find(UInt64(ins)) else { return nil }
-        return short(names.entries[entry].text)
-    }
+    func instruction(_ ins: UInt8) -> String? { instructions[Int(ins)] }
 
     private func label(_ info: ExchangeInfo) -> String {
-        info.grammar == "iso7816" ? short(info.label) : info.label.isEmpty ? info.name : info.label
+        info.grammar == "iso7816" ? Self.short(info.label) : info.label.isEmpty ? info.name : info.label
     }
-
-    /// The odd instructions are called like the even ones; that their fields hold data objects is for the tree.
-    private func short(_ label: String) -> String { label.hasSuffix(", data objects") ? String(label.dropLast(14)) : label }
 
     private func detail(_ command: CommandView, in place: FileNames.Place) -> String {
         let asked = command.isSealed ? nil : command.ne

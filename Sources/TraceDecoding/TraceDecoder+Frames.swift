@@ -16,55 +16,54 @@ extension TraceDecoder {
         decoded.summary = "\(protocolText) \(Hex.encode(shown.prefix(room)))\(shown.count > room ? "..." : "")"
         decoded.answer = shown.count > 7 ? "\(Hex.encode(shown.prefix(5)))..." : Hex.encode(shown)
         guard let entries = index.frame(decoded.row.dissector) else { return }
-        let channel = Channel.rf(decoded.row.interface)
-        if cards[channel] == nil { cards[channel] = newCard() }
         carried(
-            &decoded, places.octets, decoded.row.direction == .received ? entries.response : entries.request, channel,
+            &decoded, places.octets, decoded.row.direction == .received ? entries.response : entries.request,
+            card(.rf(decoded.row.interface)),
             FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
     }
 
     private mutating func carried(
-        _ decoded: inout DecodedRow, _ body: [UInt8], _ entry: Int, _ channel: Channel, _ cover: FieldReader.Cover
+        _ decoded: inout DecodedRow, _ body: [UInt8], _ entry: Int, _ card: Int, _ cover: FieldReader.Cover
     ) {
         let isAnswer = decoded.row.direction == .received
-        let pending = isAnswer ? cards[channel]?.pending : nil
+        let pending = isAnswer ? cards[card].pending : nil
         let reading =
             isAnswer
-            ? cards[channel]?.push(response: body, entry: entry, packet: decoded.row.packetID)
-            : cards[channel]?.push(request: body, entry: entry, packet: decoded.row.packetID)
-        guard let reading, let card = cards[channel] else { return }
+            ? cards[card].push(response: body, entry: entry, packet: decoded.row.packetID)
+            : cards[card].push(request: body, entry: entry, packet: decoded.row.packetID)
+        let decoder = cards[card].decoder
         decoded.message = index.program.roots[entry].name.split(separator: ".").last.map { $0.lowercased() } ?? ""
-        take(&decoded, card.decoder, reading.outcome, cover)
-        judge(&decoded, card.decoder, reading.outcome)
+        take(&decoded, decoder, reading.outcome, cover)
+        judge(&decoded, decoder, reading.outcome)
         if isAnswer {
-            guard let sw = card.decoder.span(index.statusWord), reading.outcome.spans.contains(sw),
-                card.decoder.spans[sw].bitCount == 16
+            guard let sw = decoder.span(index.statusWord), reading.outcome.spans.contains(sw),
+                decoder.spans[sw].bitCount == 16
             else {
-                if let text = index.named(card.decoder, reading, isRequest: false) { decoded.answer = text }
+                if let text = index.named(decoder, reading, isRequest: false) { decoded.answer = text }
                 return
             }
-            let word = UInt16(truncatingIfNeeded: card.decoder.spans[sw].value)
-            let data = card.decoder.octets(inSlot: index.responseData) ?? []
-            cards[channel]?.pending = nil
+            let word = UInt16(truncatingIfNeeded: decoder.spans[sw].value)
+            let data = decoder.octets(inSlot: index.responseData) ?? []
+            cards[card].pending = nil
             decoded.answer = index.answer(data: data, status: word, to: pending?.view?.ins)
             if let view = pending?.view,
-                let whole = cards[channel]?.files.push(view, data: data, status: word, packet: decoded.row.packetID, index)
+                let whole = cards[card].files.push(view, data: data, status: word, packet: decoded.row.packetID, index)
             {
                 decoded.answer = "\(whole.text) whole"
                 if wantsFields { decoded.file = file(whole) }
             }
             if reading.hasAgreed { decoded.answer = "keys agreed" }
-        } else if let ins = card.decoder.span(index.commandFields.ins), reading.outcome.spans.contains(ins),
-            let view = CommandView(card.decoder, index, isSealed: decoded.opening == .sealed),
+        } else if let ins = decoder.span(index.commandFields.ins), reading.outcome.spans.contains(ins),
+            let view = CommandView(decoder, index, isSealed: decoded.opening == .sealed),
             !decoded.annotations.contains(where: { $0.severity == .error && $0.path?.hasPrefix("iso7816.command") == true })
         {
-            decoded.summary = index.headline(view, exchange: reading.exchange, in: card.files.place)
-            cards[channel]?.pending = CardReading.Pending(
+            decoded.summary = index.headline(view, exchange: reading.exchange, in: cards[card].files.place)
+            cards[card].pending = CardReading.Pending(
                 packet: decoded.row.packetID, exchange: reading.exchange, view: view, isProtected: decoded.isProtected)
-        } else if let text = index.named(card.decoder, reading, isRequest: true) ?? kindOfFrame(card.decoder, reading.outcome) {
+        } else if let text = index.named(decoder, reading, isRequest: true) ?? kindOfFrame(decoder, reading.outcome) {
             decoded.summary = text
         }
-        sessions(&decoded, channel)
+        decoded.sessions = cards[card].sessions(index)
     }
 
     /// What the grammar calls the frame: the label of its exchange. One that stands for many is left as octets.

@@ -8,7 +8,7 @@ extension TraceDecoder {
     mutating func take(
         _ decoded: inout DecodedRow, _ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: FieldReader.Cover
     ) {
-        var ofSpan: [Int: Int] = [:]
+        var ofSpan = FieldPlaces()
         if wantsFields {
             let read = reader.fields(decoder, outcome, cover)
             decoded.fields = read.fields
@@ -20,6 +20,8 @@ extension TraceDecoder {
             decoded.message = name.name
         }
         for annotation in decoder.annotations[outcome.annotations] {
+            // What held and what has no key is for those who look at fields.
+            if !wantsFields, annotation.code == .held || annotation.code == .sealed { continue }
             decoded.annotations.append(describe(annotation, decoder, outcome, cover, ofSpan))
         }
         if let plain = outcome.buffers.last(where: { decoder.buffers[$0].origin == .plain }), plain != outcome.buffers.lowerBound
@@ -34,9 +36,9 @@ extension TraceDecoder {
         }
     }
 
-    private func describe(
+    private mutating func describe(
         _ annotation: GrammarRuntime.Annotation, _ decoder: Decoder, _ outcome: Decoder.Outcome, _ cover: FieldReader.Cover,
-        _ ofSpan: [Int: Int]
+        _ ofSpan: FieldPlaces
     ) -> Annotation {
         var shown = annotation
         // The two values of a code under a key tell nobody anything; sealed ones are not shown.
@@ -48,7 +50,7 @@ extension TraceDecoder {
             see: annotation.see.map { UInt64(clamping: $0) }
         )
         if annotation.span >= 0 {
-            result.path = decoder.path(of: Int(annotation.span))
+            result.path = reader.path(decoder, Int(annotation.span))
             result.field = ofSpan[Int(annotation.span)]
         } else if annotation.check >= 0, index.program.checks[Int(annotation.check)].slot >= 0,
             let node = index.program.slotNodes[index.program.checks[Int(annotation.check)].slot].first
@@ -82,14 +84,6 @@ extension TraceDecoder {
                 decoded.counters.append((index.program.strings[index.program.variables[parameter].name].uppercased(), octets))
             }
         }
-    }
-
-    func sessions(_ decoded: inout DecodedRow, _ channel: Channel) {
-        guard let decoder = cards[channel]?.decoder else { return }
-        for (number, session) in index.program.sessions.enumerated() where decoder.state.sessions[number] != session.initial {
-            decoded.sessions.append((session.name, session.states[decoder.state.sessions[number]]))
-        }
-        for layer in decoder.state.layers { decoded.sessions.append((index.program.layers[layer].grammar, "open")) }
     }
 }
 

@@ -21,7 +21,9 @@ public struct TraceDecoder: Sendable {
     let keys: KeyTable
     var interfaces: [TraceInterface]
     var reader: FieldReader
-    var cards: [Channel: CardReading] = [:]
+    /// The card connections seen so far, few, each with what it belongs to.
+    var cards: [CardReading] = []
+    private var channels: [Channel] = []
     var calls = CallEvents()
 
     /// What a decoder of the grammars belongs to.
@@ -51,7 +53,7 @@ public struct TraceDecoder: Sendable {
     public mutating func add(_ interface: TraceInterface) { interfaces.append(interface) }
 
     /// Message authentication codes that were checked in all sessions, and those that held.
-    public var authentication: (checked: Int, held: Int) { cards.values.reduce((0, 0)) { ($0.0 + $1.checked, $0.1 + $1.held) } }
+    public var authentication: (checked: Int, held: Int) { cards.reduce((0, 0)) { ($0.0 + $1.checked, $0.1 + $1.held) } }
 
     public mutating func push(_ row: TraceRow) -> DecodedRow {
         let kind = interfaces.indices.contains(row.interface) ? interfaces[row.interface].kind : .other("")
@@ -73,24 +75,30 @@ public struct TraceDecoder: Sendable {
 
     // MARK: - APDUs
 
-    func newCard() -> CardReading { CardReading(index, keys, triesNearMisses: triesNearMisses) }
+    /// The place of a channel's card among ``cards``.
+    mutating func card(_ channel: Channel) -> Int {
+        for place in channels.indices where channels[place] == channel { return place }
+        channels.append(channel)
+        cards.append(CardReading(index, keys, triesNearMisses: triesNearMisses))
+        return cards.count - 1
+    }
 
     private mutating func apdu(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ channel: Channel) {
         decoded.grammar = "iso7816"
-        if cards[channel] == nil { cards[channel] = newCard() }
+        let card = card(channel)
         if decoded.row.direction == .received {
             let first = decoded.row.body.first
             if first == 0x3B || first == 0x3F,
-                cards[channel]?.pending?.packet != decoded.row.packetID || cards[channel]?.pending == nil
+                cards[card].pending?.packet != decoded.row.packetID || cards[card].pending == nil
             {
                 answerToReset(&decoded)
                 return
             }
-            response(&decoded, places, channel)
+            response(&decoded, places, card)
         } else {
-            command(&decoded, places, channel)
+            command(&decoded, places, card)
         }
-        sessions(&decoded, channel)
+        decoded.sessions = cards[card].sessions(index)
     }
 
     private mutating func answerToReset(_ decoded: inout DecodedRow) {
@@ -105,84 +113,82 @@ public struct TraceDecoder: Sendable {
         take(&decoded, single, outcome, FieldReader.Cover())
     }
 
-    private mutating func command(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ channel: Channel) {
+    private mutating func command(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ card: Int) {
         decoded.kind = .command
         decoded.message = "command"
         decoded.isProtected = isProtected(class: places.octets.first)
-        guard index.command >= 0,
-            let reading = cards[channel]?.push(request: places.octets, entry: index.command, packet: decoded.row.packetID)
-        else { return }
-        cards[channel]?.pending = nil
-        finishCommand(&decoded, reading, channel, FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
+        guard index.command >= 0 else { return }
+        let reading = cards[card].push(request: places.octets, entry: index.command, packet: decoded.row.packetID)
+        cards[card].pending = nil
+        finishCommand(&decoded, reading, card, FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
     }
 
     private mutating func finishCommand(
-        _ decoded: inout DecodedRow, _ reading: CardReading.Reading, _ channel: Channel, _ cover: FieldReader.Cover
+        _ decoded: inout DecodedRow, _ reading: CardReading.Reading, _ card: Int, _ cover: FieldReader.Cover
     ) {
-        guard let card = cards[channel] else { return }
-        take(&decoded, card.decoder, reading.outcome, cover)
-        judge(&decoded, card.decoder, reading.outcome)
+        let decoder = cards[card].decoder
+        take(&decoded, decoder, reading.outcome, cover)
+        judge(&decoded, decoder, reading.outcome)
         let isSealed = decoded.isProtected && decoded.opening == .sealed
-        let view = CommandView(card.decoder, index, isSealed: isSealed)
+        let view = CommandView(decoder, index, isSealed: isSealed)
         if let view {
             decoded.summary =
-                index.wrapped(card.decoder, reading.exchange)
-                ?? index.headline(view, exchange: reading.exchange, in: card.files.place)
+                index.wrapped(decoder, reading.exchange)
+                ?? index.headline(view, exchange: reading.exchange, in: cards[card].files.place)
             if view.ins == 0xB0, view.p1 & 0x80 == 0, let ne = view.ne, !isSealed, view.cla != 0xFF {
                 decoded.read = ReadPlace(offset: view.offset, length: ne)
-                decoded.fileName = card.files.name
+                decoded.fileName = cards[card].files.name
             }
         } else {
             decoded.summary = "malformed command, \(decoded.row.body.count) bytes"
         }
-        cards[channel]?.pending = CardReading.Pending(
+        cards[card].pending = CardReading.Pending(
             packet: decoded.row.packetID, exchange: reading.exchange, view: view, isProtected: decoded.isProtected)
     }
 
-    private mutating func response(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ channel: Channel) {
+    private mutating func response(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ card: Int) {
         decoded.kind = .response
         decoded.message = "response"
-        let pending = cards[channel]?.pending
+        let pending = cards[card].pending
         let isPaired = pending != nil && (pending?.packet == decoded.row.packetID || pending?.packet == nil)
-        if !isPaired { cards[channel]?.decoder.machine.state.pending = nil }
-        cards[channel]?.pending = nil
-        guard index.response >= 0,
-            let reading = cards[channel]?.push(response: places.octets, entry: index.response, packet: decoded.row.packetID)
-        else { return }
+        if !isPaired { cards[card].decoder.machine.state.pending = nil }
+        cards[card].pending = nil
+        guard index.response >= 0 else { return }
+        let reading = cards[card].push(response: places.octets, entry: index.response, packet: decoded.row.packetID)
         finishResponse(
-            &decoded, reading, isPaired ? pending : nil, channel,
+            &decoded, reading, isPaired ? pending : nil, card,
             FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
     }
 
     private mutating func finishResponse(
-        _ decoded: inout DecodedRow, _ reading: CardReading.Reading, _ pending: CardReading.Pending?, _ channel: Channel,
+        _ decoded: inout DecodedRow, _ reading: CardReading.Reading, _ pending: CardReading.Pending?, _ card: Int,
         _ cover: FieldReader.Cover
     ) {
-        guard let card = cards[channel] else { return }
+        let decoder = cards[card].decoder
         decoded.isProtected = pending?.isProtected ?? false
-        take(&decoded, card.decoder, reading.outcome, cover)
-        judge(&decoded, card.decoder, reading.outcome)
-        guard let sw = card.decoder.span(index.statusWord), reading.outcome.spans.contains(sw),
-            card.decoder.spans[sw].bitCount == 16
+        take(&decoded, decoder, reading.outcome, cover)
+        judge(&decoded, decoder, reading.outcome)
+        guard let sw = decoder.span(index.statusWord), reading.outcome.spans.contains(sw),
+            decoder.spans[sw].bitCount == 16
         else {
             decoded.isSuccess = false
             decoded.summary = "malformed answer, \(decoded.row.body.count) bytes"
             return
         }
-        let word = UInt16(truncatingIfNeeded: card.decoder.spans[sw].value)
+        let word = UInt16(truncatingIfNeeded: decoder.spans[sw].value)
         decoded.isSuccess = word == 0x9000
         let data =
-            card.decoder.span(index.responseData).flatMap {
-                reading.outcome.spans.contains($0) ? card.decoder.octets(of: $0) : nil
+            decoder.span(index.responseData).flatMap {
+                reading.outcome.spans.contains($0) ? decoder.octets(of: $0) : nil
             } ?? []
-        let wasOpened = decoded.derived(from: .plain, card.decoder, reading.outcome)
+        let wasOpened = decoded.derived(from: .plain, decoder, reading.outcome)
         if decoded.isProtected, !wasOpened, decoded.row.body.count > 2 {
             decoded.isSuccess = decoded.row.body.suffix(2).elementsEqual([0x90, 0x00])
             decoded.summary = decoded.opening == .failed ? "not opened" : "sealed"
             return
         }
         if let view = pending?.view, !view.isSealed {
-            if let whole = cards[channel]?.files.push(view, data: data, status: word, packet: decoded.row.packetID, index) {
+            if let whole = cards[card].files.push(view, data: data, status: word, packet: decoded.row.packetID, index) {
                 decoded.summary = "\(whole.text) whole"
                 if wantsFields { decoded.file = file(whole) }
             } else {
@@ -210,10 +216,9 @@ public struct TraceDecoder: Sendable {
     }
 
     private mutating func plainView(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ reader: Int) {
-        let channel = Channel.plain(reader)
-        if cards[channel] == nil { cards[channel] = newCard() }
+        let card = card(.plain(reader))
         decoded.grammar = "iso7816"
-        if decoded.row.direction == .received { response(&decoded, places, channel) } else { command(&decoded, places, channel) }
+        if decoded.row.direction == .received { response(&decoded, places, card) } else { command(&decoded, places, card) }
         if decoded.summary.isEmpty { decoded.summary = "\(decoded.row.body.count) bytes, derived" }
     }
 
@@ -231,9 +236,9 @@ public struct TraceDecoder: Sendable {
         switch meta {
         case .reader(let event) where event.name != "control":
             if event.name == "connect" { decoded.answer = way(of: decoded.row.interface) }
-            for channel in cards.keys where isOf(reader, channel) { _ = cards[channel]?.reset(event.name) }
+            for card in cards.indices where isOf(reader, channels[card]) { _ = cards[card].reset(event.name) }
         case .error:
-            cards[.apdu(reader)]?.pending = nil
+            if let card = channels.firstIndex(of: .apdu(reader)) { cards[card].pending = nil }
         default: break
         }
     }
@@ -266,16 +271,14 @@ public struct TraceDecoder: Sendable {
             decoded.summary = "\(calls.name(of: row.call) ?? "call \(row.call)"): \(decoded.summary)"
         }
         guard let event = calls.push(meta, time: decoded.row.time), !index.program.sessions.isEmpty else { return }
-        if cards[.calls] == nil { cards[.calls] = newCard() }
+        let card = card(.calls)
         switch event {
-        case .seen(let machine, let state): cards[.calls]?.decoder.observe(session: machine, state: state)
+        case .seen(let machine, let state): cards[card].decoder.observe(session: machine, state: state)
         case .happened(let name, let isSuccess, let error, let values):
-            guard
-                let outcome = cards[.calls]?.decoder.push(
-                    event: name, isSuccess: isSuccess, error: error, values: values,
-                    exchange: Int(clamping: decoded.row.packetID ?? 0))
-            else { return }
-            if let card = cards[.calls] { take(&decoded, card.decoder, outcome, FieldReader.Cover(showsSecrets: showsSecrets)) }
+            let outcome = cards[card].decoder.push(
+                event: name, isSuccess: isSuccess, error: error, values: values,
+                exchange: Int(clamping: decoded.row.packetID ?? 0))
+            take(&decoded, cards[card].decoder, outcome, FieldReader.Cover(showsSecrets: showsSecrets))
             if decoded.grammar.isEmpty, !decoded.annotations.isEmpty {
                 decoded.grammar = index.program.sessions.first { $0.events.contains(name) }?.grammar ?? ""
             }

@@ -42,21 +42,43 @@ public struct SummaryLine: Sendable, Equatable {
 
     /// The line as `show` prints it: number, time, milliseconds, mark, what, answer.
     public func text(withFrames: Bool = false) -> String {
-        let seconds = SummaryLine.seconds(time)
-        var line = "\(left("\(number)", 4)) \(left(seconds, 8)) \(left(duration.map(SummaryLine.milliseconds) ?? "", 5))"
+        var text = TextBuffer()
+        write(to: &text, withFrames: withFrames)
+        return text.text
+    }
+
+    /// Puts the line at the end of `text`, without a line feed.
+    public func write(to text: inout TextBuffer, withFrames: Bool = false) {
+        let start = text.count
+        text.append(number: number, width: 4)
         if withFrames {
-            let text =
-                frames.lowerBound == frames.upperBound ? "\(frames.lowerBound)" : "\(frames.lowerBound)-\(frames.upperBound)"
-            line =
-                "\(left("\(number)", 4)) \(left(text, 7)) \(left(seconds, 8)) \(left(duration.map(SummaryLine.milliseconds) ?? "", 5))"
+            text.append(0x20)
+            let span = frames.count == 1 ? "\(frames.lowerBound)" : "\(frames.lowerBound)-\(frames.upperBound)"
+            text.append(text: span, right: 7)
         }
-        line += "  \(mark.rawValue) "
+        text.append(0x20)
+        let microseconds = time / 1000
+        text.append(number: microseconds / 1_000_000)
+        text.append(0x2E)
+        text.append(number: microseconds % 1_000_000, width: 6, fill: 0x30)
+        text.append(0x20)
+        if let duration {
+            let hundredths = SummaryLine.rounded(duration, 10_000)
+            text.append(number: hundredths / 100, width: 2)
+            text.append(0x2E)
+            text.append(number: hundredths % 100, width: 2, fill: 0x30)
+        } else {
+            text.append(blanks: 5)
+        }
+        text.append("  ")
+        text.append(text: mark.rawValue)
+        text.append(0x20)
+        text.append(text: what)
         let room = SummaryLine.answerColumn - SummaryLine.whatColumn
-        let shown =
-            what.count >= room && !answer.isEmpty ? what + "  " : what + String(repeating: " ", count: max(0, room - what.count))
-        line += shown + answer
-        while line.hasSuffix(" ") { line.removeLast() }
-        return line
+        let columns = what.columns
+        text.append(blanks: columns >= room && !answer.isEmpty ? 2 : room - columns)
+        text.append(text: answer)
+        text.trim(from: start)
     }
 
     static let whatColumn = 23
@@ -71,16 +93,6 @@ public struct SummaryLine: Sendable, Equatable {
 
     /// What the marks mean.
     public static let legend = "o opened  s sealed  ! look here  - reader  > call  < result  ~ drawn"
-
-    private func left(_ text: String, _ width: Int) -> String {
-        text.count >= width ? text : String(repeating: " ", count: width - text.count) + text
-    }
-
-    /// `0.000261`.
-    static func seconds(_ nanoseconds: UInt64) -> String { decimal(nanoseconds / 1000, places: 6) }
-
-    /// `0.11`.
-    static func milliseconds(_ nanoseconds: UInt64) -> String { decimal(rounded(nanoseconds, 10_000), places: 2) }
 
     /// `number / unit`, rounded; never past the largest number.
     static func rounded(_ number: UInt64, _ unit: UInt64) -> UInt64 { number / unit + (number % unit >= unit / 2 ? 1 : 0) }

@@ -18,55 +18,123 @@ struct JSONView {
     /// Times count from the first row.
     mutating func begin(_ decoded: DecodedRow) { if start == nil { start = decoded.row.time } }
 
-    mutating func line(_ decoded: DecodedRow) -> String {
+    /// Puts one line at the end of `text`.
+    mutating func write(_ decoded: DecodedRow, to text: inout TextBuffer) {
         let row = decoded.row
         begin(decoded)
-        let time = row.time >= (start ?? 0) ? row.time - (start ?? 0) : 0
-        let body = showsSecrets ? SealedPlaces(row: row, secrets: secrets).octets : row.body
-        var members: [(String, JSONValue)] = [("n", .integer(Int64(row.frame)))]
-        if let packet = row.packetID { members.append(("packet", number(packet))) }
-        members += [
-            ("time", .string(SummaryLine.decimal(time, places: 9))), ("interface", .string(decoded.interface.name)),
-            ("kind", .string(decoded.kind.rawValue)), ("bytes", .string(Hex.encode(body))),
-            ("sealed", .array(decoded.sealed.map { .array([.integer(Int64($0.lowerBound)), .integer(Int64($0.count))]) })),
-            ("grammar", .string(decoded.grammar)), ("message", .string(decoded.message)), ("summary", .string(decoded.summary)),
-            ("fields", .array(decoded.fields.map(field))), ("annotations", .array(decoded.annotations.map(annotation))),
-            (
-                "sessions",
-                .array(decoded.sessions.map { .object(["name": .string($0.name), "state": .string($0.state)]) })
-            ),
-        ]
-        if let plain = decoded.plain { members.append(("plain", .string(Hex.encode(plain)))) }
-        return "{" + members.map { "\(JSONValue.string($0.0).text):\($0.1.text)" }.joined(separator: ",") + "}"
+        text.append("{\"n\":")
+        text.append(number: UInt64(clamping: row.frame))
+        if let packet = row.packetID {
+            text.append(",\"packet\":")
+            number(packet, &text)
+        }
+        text.append(",\"time\":\"")
+        text.append(decimal: row.time >= (start ?? 0) ? row.time - (start ?? 0) : 0, places: 9)
+        text.append("\",\"interface\":")
+        text.append(json: decoded.interface.name)
+        text.append(",\"kind\":")
+        text.append(json: decoded.kind.rawValue)
+        text.append(",\"bytes\":\"")
+        text.append(hex: showsSecrets ? SealedPlaces(row: row, secrets: secrets).octets : row.body)
+        text.append("\",\"sealed\":[")
+        list(decoded.sealed, &text) { place, text in
+            text.append(0x5B)
+            text.append(number: UInt64(clamping: place.lowerBound))
+            text.append(0x2C)
+            text.append(number: UInt64(clamping: place.count))
+            text.append(0x5D)
+        }
+        text.append("],\"grammar\":")
+        text.append(json: decoded.grammar)
+        text.append(",\"message\":")
+        text.append(json: decoded.message)
+        text.append(",\"summary\":")
+        text.append(json: decoded.summary)
+        text.append(",\"fields\":[")
+        list(decoded.fields, &text, field)
+        text.append("],\"annotations\":[")
+        list(decoded.annotations, &text, annotation)
+        text.append("],\"sessions\":[")
+        list(decoded.sessions, &text) { session, text in
+            text.append("{\"name\":")
+            text.append(json: session.name)
+            text.append(",\"state\":")
+            text.append(json: session.state)
+            text.append(0x7D)
+        }
+        text.append(0x5D)
+        if let plain = decoded.plain {
+            text.append(",\"plain\":\"")
+            text.append(hex: plain)
+            text.append(0x22)
+        }
+        text.append("}\n")
+    }
+
+    private func list<Element>(
+        _ elements: [Element], _ text: inout TextBuffer, _ write: (Element, inout TextBuffer) -> Void
+    ) {
+        for index in elements.indices {
+            if index > 0 { text.append(0x2C) }
+            write(elements[index], &text)
+        }
     }
 
     /// A number up to 53 bits, else hexadecimal text.
-    private func number(_ value: UInt64) -> JSONValue {
-        value < 1 << 53
-            ? .integer(Int64(value))
-            : .string(Hex.encode((0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64($0))) }))
+    private func number(_ value: UInt64, _ text: inout TextBuffer) {
+        guard value >= 1 << 53 else { return text.append(number: value) }
+        text.append(0x22)
+        text.append(hex: (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64($0))) })
+        text.append(0x22)
     }
 
-    private func field(_ field: DecodedField) -> JSONValue {
-        let value: JSONValue =
-            switch field.value {
-            case .number(let value): number(value)
-            case .octets(let octets): .string(Hex.encode(octets))
-            }
-        return .object([
-            "path": .string(field.path), "value": value, "text": .string(field.text), "buffer": .integer(Int64(field.buffer)),
-            "start": .integer(Int64(field.start)), "bits": .integer(Int64(field.bits)),
-        ])
+    private func field(_ field: DecodedField, _ text: inout TextBuffer) {
+        text.append("{\"bits\":")
+        text.append(number: UInt64(clamping: field.bits))
+        text.append(",\"buffer\":")
+        text.append(number: UInt64(clamping: field.buffer))
+        text.append(",\"path\":")
+        text.append(json: field.path)
+        text.append(",\"start\":")
+        text.append(number: UInt64(clamping: field.start))
+        text.append(",\"text\":")
+        text.append(json: field.text)
+        text.append(",\"value\":")
+        switch field.value {
+        case .number(let value): number(value, &text)
+        case .octets(let octets):
+            text.append(0x22)
+            text.append(hex: octets)
+            text.append(0x22)
+        }
+        text.append(0x7D)
     }
 
-    private func annotation(_ annotation: Annotation) -> JSONValue {
-        var members: [String: JSONValue] = [
-            "code": .string(annotation.code), "severity": .string(annotation.severity.rawValue), "text": .string(annotation.text),
-        ]
-        if let path = annotation.path { members["path"] = .string(path) }
-        if let blame = annotation.blame { members["blame"] = .string(blame.rawValue) }
-        if let see = annotation.see { members["see"] = number(see) }
-        if let rule = annotation.rule { members["rule"] = .string(rule) }
-        return .object(members)
+    private func annotation(_ annotation: Annotation, _ text: inout TextBuffer) {
+        text.append(0x7B)
+        if let blame = annotation.blame {
+            text.append("\"blame\":")
+            text.append(json: blame.rawValue)
+            text.append(0x2C)
+        }
+        text.append("\"code\":")
+        text.append(json: annotation.code)
+        if let path = annotation.path {
+            text.append(",\"path\":")
+            text.append(json: path)
+        }
+        if let rule = annotation.rule {
+            text.append(",\"rule\":")
+            text.append(json: rule)
+        }
+        if let see = annotation.see {
+            text.append(",\"see\":")
+            number(see, &text)
+        }
+        text.append(",\"severity\":")
+        text.append(json: annotation.severity.rawValue)
+        text.append(",\"text\":")
+        text.append(json: annotation.text)
+        text.append(0x7D)
     }
 }

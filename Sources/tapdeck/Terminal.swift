@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Octets
 
 /// Standard output for results, standard error for everything else. The text is the same for a terminal and a pipe; only
 /// colour, the progress line and prompts depend on a terminal.
@@ -14,6 +15,9 @@ struct Terminal: Sendable {
 
     /// A line of the result.
     func result(_ line: String) { Terminal.write(line + "\n", to: STDOUT_FILENO) }
+
+    /// Lines of the result, as they are.
+    func result(_ text: borrowing TextBuffer) { Terminal.write(text.octets, to: STDOUT_FILENO) }
 
     /// A heading, a closing line, a note.
     func note(_ line: String) {
@@ -57,14 +61,20 @@ struct Terminal: Sendable {
     /// Writes all of `text`; a reader that has gone away ends it.
     static func write(_ text: String, to descriptor: Int32) {
         var text = text
-        text.withUTF8 { buffer in
-            var written = 0
-            while written < buffer.count {
-                let count = Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), buffer.count - written)
-                if count < 0, errno == EINTR { continue }
-                if count <= 0 { return }
-                written += count
-            }
+        text.withUTF8 { write($0, to: descriptor) }
+    }
+
+    static func write(_ octets: [UInt8], to descriptor: Int32) {
+        octets.withUnsafeBufferPointer { write($0, to: descriptor) }
+    }
+
+    private static func write(_ buffer: UnsafeBufferPointer<UInt8>, to descriptor: Int32) {
+        var written = 0
+        while written < buffer.count {
+            let count = Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), buffer.count - written)
+            if count < 0, errno == EINTR { continue }
+            if count <= 0 { return }
+            written += count
         }
     }
 }

@@ -18,28 +18,45 @@ struct TreeView {
     /// Times count from the first row.
     mutating func begin(_ row: DecodedRow) { if start == nil { start = row.row.time } }
 
-    /// The lines of one exchange.
-    mutating func lines(_ rows: [DecodedRow]) -> [String] {
-        guard let first = rows.first(where: { !$0.isDerived }) else { return [] }
+    /// Puts the lines of one exchange at the end of `text`; false when it has none.
+    mutating func write(_ rows: [DecodedRow], to text: inout TextBuffer, isFirst: Bool) -> Bool {
+        guard let first = rows.first(where: { !$0.isDerived }) else { return false }
         begin(first)
         let rows = rows.filter { !$0.isTwin && !$0.isDerived && ![.transport, .progress, .clock].contains($0.kind) }
-        guard !rows.isEmpty else { return [] }
+        guard !rows.isEmpty else { return false }
         // Checks on a command that only the answer decided.
         late = rows.filter { $0.kind == .response }.flatMap(\.annotations).filter { $0.field == nil && $0.isAuthentication }
-        var lines = [title(rows)]
+        if !isFirst { text.append(0x0A) }
+        line(title(rows), &text)
         var before: UInt64?
         for row in rows {
-            lines += ["", head(row, before)]
+            text.append(0x0A)
+            line(head(row, before), &text)
             before = row.row.time
-            lines += row.meta == nil && row.kind != .reader || !row.fields.isEmpty ? body(row) : ["  \(row.summary)"]
+            if row.meta == nil && row.kind != .reader || !row.fields.isEmpty {
+                body(row, &text)
+            } else {
+                line("  \(row.summary)", &text)
+            }
             for annotation in row.annotations where annotation.code != "held" && annotation.code != "sealed" {
                 let side = annotation.blame.map { "\($0.rawValue): " } ?? ""
-                lines.append("  ! \(side)\(annotation.text)\(annotation.see.map { ", see exchange \($0)" } ?? "")")
+                line("  ! \(side)\(annotation.text)\(annotation.see.map { ", see exchange \($0)" } ?? "")", &text)
             }
         }
-        for file in rows.compactMap(\.file) { lines += [""] + contents(file) }
-        if let row = rows.last(where: { !$0.sessions.isEmpty }) { lines.append(session(row)) }
-        return lines.map { line in String(line.reversed().drop { $0 == " " }.reversed()) }
+        for file in rows.compactMap(\.file) {
+            text.append(0x0A)
+            for content in contents(file) { line(content, &text) }
+        }
+        if let row = rows.last(where: { !$0.sessions.isEmpty }) { line(session(row), &text) }
+        return true
+    }
+
+    /// A line without blanks at its end.
+    private func line(_ line: String, _ text: inout TextBuffer) {
+        let start = text.count
+        text.append(text: line)
+        text.trim(from: start)
+        text.append(0x0A)
     }
 
     // MARK: - Heads
@@ -91,87 +108,112 @@ struct TreeView {
 
     // MARK: - Fields
 
-    private func body(_ row: DecodedRow) -> [String] {
-        var lines = fields(row, buffer: 0)
+    private func body(_ row: DecodedRow, _ text: inout TextBuffer) {
+        fields(row, buffer: 0, &text)
         for buffer in row.derived where buffer.origin != .remembered {
             switch buffer.origin {
-            case .plain: lines += plain(row, buffer)
+            case .plain: for part in plain(row, buffer) { line(part, &text) }
             case .opened, .gathered, .remembered:
-                lines.append("  = \(pad(buffer.origin.rawValue, Self.nameColumn - 4))\(buffer.count) bytes")
-                lines += fields(row, buffer: buffer.number).map { "  " + $0 }
+                line("  = \(pad(buffer.origin.rawValue, Self.nameColumn - 4))\(buffer.count) bytes", &text)
+                fields(row, buffer: buffer.number, indent: 2, &text)
             }
         }
-        return lines
     }
 
-    private func fields(_ row: DecodedRow, buffer: Int) -> [String] {
-        let fields = row.fields.enumerated().filter { $0.element.buffer == buffer && $0.element.bits > 0 }
-        var lines: [String] = []
+    private func fields(_ row: DecodedRow, buffer: Int, indent: Int = 0, _ text: inout TextBuffer) {
+        let fields = row.fields
         var place = 0
         var end = 0
         let isWide = (buffer == 0 ? row.row.body.count : row.derived.first { $0.number == buffer }?.count ?? 0) > 0x100
-        while place < fields.count {
-            let (number, field) = fields[place]
+        func next() -> Int? {
+            while place < fields.count, fields[place].buffer != buffer || fields[place].bits == 0 { place += 1 }
+            return place < fields.count ? place : nil
+        }
+        while let number = next() {
+            let field = fields[number]
             place += 1
             // Bits of a group that was shown as a whole.
             if field.start < end { continue }
-            let octets = octets(of: field, row)
-            if field.shape == .header, place < fields.count, field.path == fields[place].element.path + ".header" {
-                let (valueNumber, value) = fields[place]
+            if field.shape == .header, let valueNumber = next(), isHead(field, of: fields[valueNumber]) {
+                let value = fields[valueNumber]
                 place += 1
-                let head = value.shape == .leaf ? "\(Hex.encode(octets)) \(hex(value, row))" : Hex.encode(octets)
-                lines += line(
-                    field.start / 8, head, value,
-                    value.shape == .leaf ? words(value, valueNumber, row) : value.label == name(value) ? "" : value.label, isWide)
-                if value.shape == .leaf { end = value.start + value.bits }
+                let octets = octets(of: field, row)
+                let isLeaf = value.shape == .leaf
+                let words = isLeaf ? words(value, valueNumber, row) : value.label == name(value) ? "" : value.label
+                write(
+                    field.start / 8, isLeaf ? "\(Hex.encode(octets)) \(hex(value, row))" : Hex.encode(octets), name(value), words,
+                    isWide, indent, &text)
+                if isLeaf { end = value.start + value.bits }
                 continue
             }
             if field.shape == .composite {
                 guard case .number = field.value else { continue }
-                lines += line(field.start / 8, Hex.encode(octets), field, words(field, number, row), isWide)
+                write(
+                    field.start / 8, Hex.encode(octets(of: field, row)), name(field), words(field, number, row), isWide, indent,
+                    &text)
                 end = field.start + field.bits
                 continue
             }
-            if let offset = offset(row, field, fields.count > place ? fields[place].element : nil) {
-                var both = field
-                both.path += "p2"
-                lines += line(field.start / 8, offset.hex, both, "offset \(offset.value)", isWide)
+            if let following = next(), let offset = offset(row, field, fields[following]) {
+                write(field.start / 8, offset.hex, "p1p2", "offset \(offset.value)", isWide, indent, &text)
                 place += 1
                 continue
             }
-            lines += line(field.start / 8, hex(field, row), field, words(field, number, row), isWide)
+            write(field.start / 8, hex(field, row), name(field), words(field, number, row), isWide, indent, &text)
         }
-        return lines
+    }
+
+    /// Whether `field` is the tag and length of `value`.
+    private func isHead(_ field: DecodedField, of value: DecodedField) -> Bool {
+        field.path.utf8.count == value.path.utf8.count + 7 && field.path.hasSuffix(".header") && field.path.hasPrefix(value.path)
     }
 
     /// P1 and P2 together where they are one offset (ISO/IEC 7816-4 11.3.3).
-    private func offset(_ row: DecodedRow, _ field: DecodedField, _ next: DecodedField?) -> (hex: String, value: UInt64)? {
+    private func offset(_ row: DecodedRow, _ field: DecodedField, _ next: DecodedField) -> (hex: String, value: UInt64)? {
         guard row.summary.hasPrefix("READ BINARY") || row.summary.hasPrefix("UPDATE BINARY"), field.path == "iso7816.command.p1",
             case .number(let p1) = field.value,
-            p1 < 0x80, let next, next.path == "iso7816.command.p2", case .number(let p2) = next.value
+            p1 < 0x80, next.path == "iso7816.command.p2", case .number(let p2) = next.value
         else { return nil }
         return (Hex.encode([UInt8(truncatingIfNeeded: p1), UInt8(truncatingIfNeeded: p2)]), p1 << 8 | p2)
     }
 
-    private func line(_ offset: Int, _ bytes: String, _ field: DecodedField, _ text: String, _ isWide: Bool) -> [String] {
-        let name = name(field)
-        let place = padded(offset, isWide ? 4 : 2)
-        let tail = "\(pad(name, 6)) \(text)"
-        let blank = String(repeating: " ", count: Self.nameColumn)
-        if bytes.count <= Self.nameColumn - Self.bytesColumn - (isWide ? 3 : 1) {
-            return [pad("  \(place)  \(bytes)", Self.nameColumn) + tail]
+    /// One field: its offset, its octets, its name, what it says; octets that are too many stand on lines of their own.
+    private func write(
+        _ offset: Int, _ bytes: String, _ name: Substring, _ words: String, _ isWide: Bool, _ indent: Int,
+        _ text: inout TextBuffer
+    ) {
+        let start = text.count
+        text.append(blanks: indent + 2)
+        text.append(text: padded(offset, isWide ? 4 : 2))
+        text.append("  ")
+        let room = Self.nameColumn - Self.bytesColumn - (isWide ? 3 : 1)
+        if bytes.utf8.count <= room {
+            text.append(text: bytes)
+            text.append(blanks: Self.nameColumn - (text.count - start - indent))
+        } else {
+            var rest = Substring(bytes).utf8
+            while true {
+                let piece = rest.prefix(Self.perLine * 2)
+                rest = rest.dropFirst(piece.count)
+                text.append(text: String(Substring(piece)))
+                text.append(0x0A)
+                if rest.isEmpty { break }
+                text.append(blanks: indent + 2 + (isWide ? 6 : 4))
+            }
+            text.append(blanks: indent + Self.nameColumn)
         }
-        var lines: [String] = []
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let piece = rest.prefix(Self.perLine * 2)
-            rest = rest.dropFirst(piece.count)
-            lines.append(lines.isEmpty ? "  \(place)  \(piece)" : "  \(isWide ? "    " : "  ")  \(piece)")
-        }
-        return lines + [blank + tail]
+        text.append(text: String(name))
+        text.append(blanks: max(0, 6 - name.utf8.count) + 1)
+        text.append(text: words)
+        text.trim(from: start)
+        text.append(0x0A)
     }
 
-    private func name(_ field: DecodedField) -> String { field.path.split(separator: ".").last.map(String.init) ?? field.path }
+    private func name(_ field: DecodedField) -> Substring {
+        let path = field.path
+        guard let point = path.utf8.lastIndex(of: 0x2E) else { return path[...] }
+        return path[path.utf8.index(after: point)...]
+    }
 
     /// The word of a check at this field, then what the field says.
     private func words(_ field: DecodedField, _ number: Int, _ row: DecodedRow) -> String {

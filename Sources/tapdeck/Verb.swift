@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Octets
+
 /// One command of the tool.
 protocol Verb: Sendable {
     static var name: String { get }
@@ -133,10 +135,12 @@ enum TextWrap {
 
 /// `text` with spaces after it up to `width` columns.
 func pad(_ text: String, _ width: Int) -> String {
-    text.count >= width ? text : text + String(repeating: " ", count: width - text.count)
+    let columns = text.columns
+    return columns >= width ? text : text + String(repeating: " ", count: width - columns)
 }
 
 /// `text` with spaces before it up to `width` columns.
 func padLeft(_ text: String, _ width: Int) -> String {
-    text.count >= width ? text : String(repeating: " ", count: width - text.count) + text
+    let columns = text.columns
+    return columns >= width ? text : String(repeating: " ", count: width - columns) + text
 }

@@ -39,7 +39,8 @@ enum DecodeBench {
                     name, Double(rows) / ours.seconds / 1000, "krows/s", peer: peer.map { _ in "tshark" },
                     peerValue: peer.map { Double(rows) / $0.seconds / 1000 }, isRate: true)
                 report.figure(
-                    "\(name)-memory", Double(max(0, ours.memory - base.memory)) / 1_048_576, "MiB", peer: peer.map { _ in "tshark" },
+                    "\(name)-memory", Double(max(0, ours.memory - base.memory)) / 1_048_576, "MiB",
+                    peer: peer.map { _ in "tshark" },
                     peerValue: peer.map { Double($0.memory) / 1_048_576 })
             }
             try FileManager.default.removeItem(atPath: path)

@@ -102,7 +102,8 @@ struct GeneratedTrace {
         let name: [UInt8] = [0xA0, 0, 0, 3, 8, 0, 0, 0x10, 0, 1, 0]
         try exchange(take, [0, 0xA4, 4, 0, 11] + name + [0], [0x61, 0x1B])
         try exchange(
-            take, [0, 0xC0, 0, 0, 0x1B], [0x6F, 0x19, 0x84, 11] + name + [0x85, 4] + octets(4) + [0x8A, 1, 5, 0x82, 1, 0x38]
+            take, [0, 0xC0, 0, 0, 0x1B],
+            [0x6F, 0x19, 0x84, 11] + name + [0x85, 4] + octets(4) + [0x8A, 1, 5, 0x82, 1, 0x38]
                 + [0x90, 0])
         try exchange(take, [0, 0x20, 0, 0x80, 8, 0, 0, 0, 0, 0, 0, 0, 0], [0x63, 0xC2])
         for file in 0..<8 {
@@ -152,7 +153,9 @@ struct GeneratedTrace {
     private mutating func frame(_ take: Take, _ direction: RowDirection, _ octets: [UInt8], checked: Bool = false) rethrows {
         packet += direction == .sent ? 1 : 0
         let whole = checked ? octets + Self.checksum(octets) : octets
-        let head: [UInt8] = [0, direction == .sent ? 0xFE : 0xFF, UInt8(whole.count >> 8), UInt8(truncatingIfNeeded: whole.count)]
+        let head: [UInt8] = [
+            0, direction == .sent ? 0xFE : 0xFF, UInt8(whole.count >> 8), UInt8(truncatingIfNeeded: whole.count),
+        ]
         try put(take, .rf, direction, "iso14443", head + whole)
     }
 

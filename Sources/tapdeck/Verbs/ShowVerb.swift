@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import GrammarLibrary
+import Octets
 import TraceDecoding
 import TraceFile
 
@@ -43,7 +44,7 @@ enum ShowVerb: Verb {
             form: arguments.wantsJSON ? .json : arguments.has("--tree") ? .tree : .summary, withFrames: arguments.has("--frames"),
             filter: filter
         )
-        return try view.run(path)
+        return try await view.run(path)
     }
 
     /// `8`, `8-11`, `31-`.
@@ -57,7 +58,7 @@ enum ShowVerb: Verb {
     }
 }
 
-private struct View {
+private struct View: Sendable {
     let terminal: Terminal
     let arguments: Arguments
     let ranges: [ClosedRange<UInt64>]
@@ -65,9 +66,12 @@ private struct View {
     let withFrames: Bool
     let filter: FieldFilter?
 
-    enum Form { case summary, tree, json }
+    enum Form: Sendable { case summary, tree, json }
 
-    mutating func run(_ path: String) throws -> ExitStatus {
+    /// Rows that are decoded before they are written.
+    private static let piece = 256
+
+    mutating func run(_ path: String) async throws -> ExitStatus {
         var reader: TraceReader
         do { reader = try TraceReader(path: path) } catch { throw TraceAccess.failure(error) }
         let secrets = try TraceAccess.secrets(for: path, session: nil, embedded: nil, arguments).store
@@ -79,21 +83,22 @@ private struct View {
         var output = Output(
             view: self, json: JSONView(showsSecrets: showsSecrets, secrets: secrets),
             summary: TraceSummary(folds: !arguments.has("--all")))
-        var groups = ExchangeGroups()
+        // While one piece of the trace is written, the next is decoded.
+        var batch: [DecodedRow] = []
+        var writing: Task<Output, Never>?
         while let item = reader.next() {
             switch item {
             case .interface(_, let interface): decoder.add(interface)
-            case .row(let row):
-                let decoded = decoder.push(row)
-                if form == .tree || filter != nil {
-                    for group in groups.push(decoded) { output.take(group) }
-                } else {
-                    output.push(decoded)
-                }
+            case .row(let row): batch.append(decoder.push(row))
             case .header, .secrets: break
             }
+            guard batch.count >= View.piece else { continue }
+            if let writing { output = await writing.value }
+            writing = Task { [output, batch] in output.taking(batch) }
+            batch = []
         }
-        for group in groups.end() { output.take(group) }
+        if let writing { output = await writing.value }
+        output = output.taking(batch)
         output.end(decoder.authentication)
         return TraceAccess.report(reader.damage, of: path, terminal)
     }
@@ -104,13 +109,17 @@ private struct View {
 }
 
 /// Where rows go: lines, trees or objects.
-private struct Output {
+private struct Output: Sendable {
     let view: View
     var json: JSONView
     var summary: TraceSummary
     var tree = TreeView()
     private var isHeaded = false
     private var notes: [SummaryLine] = []
+    private var groups = ExchangeGroups()
+    /// What is still to be written.
+    private var text = TextBuffer(capacity: Output.piece * 2)
+    private static let piece = 1 << 16
 
     init(view: View, json: JSONView, summary: TraceSummary) {
         self.view = view
@@ -118,8 +127,22 @@ private struct Output {
         self.summary = summary
     }
 
+    /// The same output, further by these rows.
+    func taking(_ rows: [DecodedRow]) -> Output {
+        var further = self
+        let byExchange = view.form == .tree || view.filter != nil
+        for row in rows {
+            guard byExchange else {
+                further.push(row)
+                continue
+            }
+            for group in further.groups.push(row) { further.take(group) }
+        }
+        return further
+    }
+
     /// One exchange, if the filter takes it.
-    mutating func take(_ rows: [DecodedRow]) {
+    private mutating func take(_ rows: [DecodedRow]) {
         guard view.filter?.matches(rows) != false else {
             // Times count from the first row, whether it is shown or not.
             if let first = rows.first {
@@ -133,18 +156,18 @@ private struct Output {
             for row in rows { push(row) }
             return
         }
-        let lines = tree.lines(rows)
-        guard !lines.isEmpty, view.isWanted(rows.first?.row.packetID) else { return }
-        if isHeaded { view.terminal.result("") }
-        isHeaded = true
-        for line in lines { view.terminal.result(line) }
+        if let first = rows.first(where: { !$0.isDerived }) { tree.begin(first) }
+        guard view.isWanted(rows.first?.row.packetID) else { return }
+        if tree.write(rows, to: &text, isFirst: !isHeaded) { isHeaded = true }
+        flush(from: Output.piece)
     }
 
-    mutating func push(_ row: DecodedRow) {
+    private mutating func push(_ row: DecodedRow) {
         if view.form == .json {
-            let line = json.line(row)
-            if view.isWanted(row.row.packetID) { view.terminal.result(line) }
-            return
+            json.begin(row)
+            guard view.isWanted(row.row.packetID) else { return }
+            json.write(row, to: &text)
+            return flush(from: Output.piece)
         }
         if !isHeaded {
             view.terminal.note(SummaryLine.heading(withFrames: view.withFrames))
@@ -154,8 +177,10 @@ private struct Output {
     }
 
     mutating func end(_ authentication: (checked: Int, held: Int)) {
-        guard view.form == .summary else { return }
+        for group in groups.end() { take(group) }
+        guard view.form == .summary else { return flush() }
         print(summary.end())
+        flush()
         for line in notes.prefix(20) { explain(line) }
         if isHeaded {
             view.terminal.note(SummaryLine.legend)
@@ -165,9 +190,18 @@ private struct Output {
 
     private mutating func print(_ lines: [SummaryLine]) {
         for line in lines where view.ranges.isEmpty || view.ranges.contains(where: { $0.overlaps(line.numbers) }) {
-            view.terminal.result(line.text(withFrames: view.withFrames))
+            line.write(to: &text, withFrames: view.withFrames)
+            text.append(0x0A)
             if !line.annotations.isEmpty, notes.count < 20 { notes.append(line) }
         }
+        flush(from: Output.piece)
+    }
+
+    /// Writes what is there, once it is `size` octets.
+    private mutating func flush(from size: Int = 1) {
+        guard text.count >= size else { return }
+        view.terminal.result(text)
+        text.removeAll()
     }
 
     /// What there is to say about a line: whose fault, and what.
