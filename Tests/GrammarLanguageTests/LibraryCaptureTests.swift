@@ -49,7 +49,7 @@ struct CapturedFrames {
                 frame.isRequest
                 ? decoder.push(request: head + frame.octets, entry: command, exchange: number)
                 : decoder.push(response: head + frame.octets, entry: response, exchange: number)
-            #expect(breach(&decoder, outcome, head + frame.octets) == nil)
+            #expect(GrammarLaws.breach(&decoder, outcome, head + frame.octets) == nil)
             rows.append(
                 Row(
                     octets: frame.octets, isRequest: frame.isRequest,

@@ -21,11 +21,13 @@ enum GrammarVerb: Verb {
     static let options = [
         OptionSpec("--grammar", .required("DIR"), "the grammars of a folder in place of those built in"),
         OptionSpec("--check", .none, "format: change nothing, name the files that would change"),
+        OptionSpec("--mutations", .required("N"), "check: read N changed frames, and say the first that breaks a law"),
         OptionSpec("--missing", .none, "coverage: name what was not met"),
         OptionSpec("--secrets", .required("FILE|env:NAME"), "coverage: secrets of the traces"),
     ]
     static let details = [
         "Files given to check may use the grammars built in; a file takes the place of the one of its name.",
+        "The laws: every octet belongs to one field, and what was read is written again as it was.",
         "Status 0 when all is well, 1 when a grammar has a mistake or is not in the layout.",
     ]
 
@@ -75,7 +77,14 @@ enum GrammarVerb: Verb {
         terminal.note(
             "\(checked) grammars checked, \(set.program.exampleFrames.count) frames of examples read: \(errors) errors, \(list.count - errors) warnings"
         )
-        return errors == 0 ? .fine : .notSo
+        guard errors == 0, let text = arguments.value("--mutations") else { return errors == 0 ? .fine : .notSo }
+        guard let count = Int(text), count > 0 else { throw Failure.usage("\(text) is no number of frames") }
+        if let breach = GrammarLaws(set.program).firstBreach(among: count) {
+            terminal.result(breach.description)
+            return .notSo
+        }
+        terminal.note("\(grouped(count)) changed frames read, each octet in one field, each written again as it was")
+        return .fine
     }
 
     private static func format(_ arguments: Arguments, _ terminal: Terminal) throws -> ExitStatus {
