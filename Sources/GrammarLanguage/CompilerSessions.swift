@@ -69,7 +69,11 @@ extension Compiler {
         var scope = Scope(shapes: [shape])
         scope.inGather = true
         scope.objects[syntax.isRequest ? "request" : "response"] = shape
-        if !syntax.isRequest { scope.objects["request"] = entries["iso7816.Command"].flatMap { shapes[$0] } }
+        if !syntax.isRequest {
+            // What asked for such a response: the request of the exchanges that have it.
+            let exchange = program.exchanges.first { $0.response == root }
+            scope.objects["request"] = exchange.flatMap { shapes[$0.request] }
+        }
         guard case .field(let field)? = resolve(part, scope) else { return unknown(part, scope) }
         info.part = field.slot
         func code(_ compiler: inout Compiler, _ expression: Expression) -> Int {
