@@ -28,7 +28,9 @@ struct Captures {
                 frame.isRequest
                 ? decoder.push(request: frame.octets, entry: command, exchange: number)
                 : decoder.push(response: frame.octets, entry: response, exchange: number)
-            if let breach = GrammarLaws.breach(&decoder, outcome, frame.octets) { broken.append("\(Hex.encode(frame.octets)): \(breach)") }
+            if let breach = GrammarLaws.breach(&decoder, outcome, frame.octets) {
+                broken.append("\(Hex.encode(frame.octets)): \(breach)")
+            }
             guard frame.isRequest else { continue }
             let ins = outcome.spans.first { decoder.path(of: $0) == "iso7816.command.ins" }
             names.append(ins.flatMap { decoder.text(of: $0) } ?? "?")
