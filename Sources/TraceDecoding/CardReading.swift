@@ -48,7 +48,7 @@ struct CardReading: Sendable {
     mutating func sessions(_ index: GrammarIndex) -> [(name: String, state: String)] {
         let isSame = decoder.machine.state.sessions == told.states && decoder.machine.state.layers == told.layers
         if isSame { return told.sessions }
-        let state = decoder.state
+        let state = decoder.machine.state
         var sessions: [(name: String, state: String)] = []
         for (number, session) in index.program.sessions.enumerated() where state.sessions[number] != session.initial {
             sessions.append((session.name, session.states[state.sessions[number]]))
@@ -77,7 +77,7 @@ struct CardReading: Sendable {
 
     mutating func push(response frame: [UInt8], entry: Int, packet: UInt64?) -> Reading {
         let number = Int(clamping: packet ?? 0)
-        let layers = decoder.state.layers
+        let layers = decoder.machine.state.layers
         let before = keys.hasChoice ? decoder : nil
         var outcome = decoder.push(response: frame, entry: entry, exchange: number)
         if let before, decoder.hasFailure(outcome) {
@@ -93,7 +93,7 @@ struct CardReading: Sendable {
             }
         }
         count(outcome)
-        let begun = decoder.state.layers.filter { !layers.contains($0) && decoder.hasKeys($0) }
+        let begun = decoder.machine.state.layers.filter { !layers.contains($0) && decoder.hasKeys($0) }
         if begun.isEmpty { giveSession(packet) }
         return Reading(outcome: outcome, exchange: outcome.exchange, hasAgreed: !begun.isEmpty)
     }
@@ -123,7 +123,7 @@ struct CardReading: Sendable {
         guard let packet, let number = UInt32(exactly: packet), let session = keys.sessions[number] else { return }
         for key in session { decoder.give(key.name, key.octets) }
         // A layer whose keys nobody knows has begun with the exchange; these are they.
-        let known = decoder.state.layers.filter { decoder.hasKeys($0) }
+        let known = decoder.machine.state.layers.filter { decoder.hasKeys($0) }
         decoder.machine.state.layers = known
         decoder.machine.state.spent.removeAll()
     }
@@ -190,7 +190,7 @@ extension [KeyTable.Key] {
 
 extension Decoder {
     /// Whether everything that a layer needs is known.
-    func hasKeys(_ layer: Int) -> Bool { program.layers[layer].parameters.allSatisfy { state.variables[$0].value != .none } }
+    func hasKeys(_ layer: Int) -> Bool { program.layers[layer].parameters.allSatisfy { machine.state.variables[$0].value != .none } }
 
     func hasFailure(_ outcome: Outcome) -> Bool { annotations[outcome.annotations].contains { $0.code == .failed } }
 }

@@ -4,7 +4,7 @@ import GrammarLibrary
 import GrammarRuntime
 
 /// What is looked up in a program once: kinds of message, fields that summaries speak of, tables of names.
-struct GrammarIndex: Sendable {
+final class GrammarIndex: Sendable {
     let program: Program
     let status: StatusText
     let files: FileNames

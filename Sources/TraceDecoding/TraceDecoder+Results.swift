@@ -78,9 +78,9 @@ extension TraceDecoder {
             decoded.opening = .sealed
         }
         guard wantsFields, hasOpened else { return }
-        for layer in decoder.state.layers {
+        for layer in decoder.machine.state.layers {
             for parameter in index.program.layers[layer].parameters where !index.program.variables[parameter].isTainted {
-                guard case .octets(let octets) = decoder.state.variables[parameter].value else { continue }
+                guard case .octets(let octets) = decoder.machine.state.variables[parameter].value else { continue }
                 decoded.counters.append((index.program.strings[index.program.variables[parameter].name].uppercased(), octets))
             }
         }
