@@ -16,7 +16,7 @@ public struct DomainParameters: Sendable {
     }
 
     enum Group: Sendable {
-        case elliptic(EllipticCurve)
+        case elliptic(CurveGroup)
         case multiplicative(ModularGroup)
     }
 
@@ -43,7 +43,7 @@ public struct DomainParameters: Sendable {
         if identifier <= 2 {
             group = (try? ModularGroup(rfc5114: identifier)).flatMap { $0 }.map { .multiplicative($0) }
         } else {
-            group = EllipticCurve(nid: curves[identifier - 8].nid).map { .elliptic($0) }
+            group = CurveGroup(nid: curves[identifier - 8].nid).map { .elliptic($0) }
         }
         guard let group else { return nil }
         let parameters = DomainParameters(group, standardizedIdentifier: identifier)
@@ -144,7 +144,7 @@ public struct DomainParameters: Sendable {
     /// A curve by its object identifier's octets; nil when libcrypto knows none.
     static func namedCurve(_ nid: Int32) -> DomainParameters? {
         if let index = curves.firstIndex(where: { $0.nid == nid }) { return standardized(8 + index) }
-        return EllipticCurve(nid: nid).map { DomainParameters(.elliptic($0), standardizedIdentifier: nil) }
+        return CurveGroup(nid: nid).map { DomainParameters(.elliptic($0), standardizedIdentifier: nil) }
     }
 
     /// The same parameters with their standard number, when they are those of a standard group.

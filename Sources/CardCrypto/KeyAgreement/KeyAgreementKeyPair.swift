@@ -74,7 +74,7 @@ public struct KeyAgreementKeyPair: Sendable {
     }
 
     func sharedPoint(
-        with publicKey: [UInt8], on curve: EllipticCurve, in numbers: NumberScratch
+        with publicKey: [UInt8], on curve: CurveGroup, in numbers: NumberScratch
     ) throws(CryptoError) -> OpaquePointer {
         let point = try curve.point(publicKey, in: numbers)
         return try curve.multiply(try numbers.number(privateKey), point, in: numbers)

@@ -134,28 +134,23 @@ extension DomainParameters {
             coefficients.count >= 2, coefficients[0].tag == 0x04, coefficients[1].tag == 0x04
         else { throw CryptoError(code: .domainParameters, detail: "a curve that is not over a prime field") }
         let cofactor = parts.dropFirst(5).first { $0.tag == 0x02 }
-        let curve = try EllipticCurve(
+        let curve = try CurveGroup(
             p: try DERReader.magnitude(field[1]), a: Array(coefficients[0].value), b: Array(coefficients[1].value),
             base: Array(parts[3].value), order: try DERReader.magnitude(parts[4]),
             cofactor: try cofactor.map { object throws(CryptoError) in try DERReader.magnitude(object) })
         return DomainParameters(.elliptic(curve), standardizedIdentifier: nil)
     }
 
-    private static func explicitParameters(of curve: EllipticCurve) throws(CryptoError) -> [UInt8] {
-        let numbers = try NumberScratch()
-        let (p, a, b) = (try numbers.number(), try numbers.number(), try numbers.number())
-        try require(EC_GROUP_get_curve(curve.group, p, a, b, numbers.context), "curve")
-        guard let base = EC_GROUP_get0_generator(curve.group), let order = EC_GROUP_get0_order(curve.group),
-            let cofactor = EC_GROUP_get0_cofactor(curve.group)
-        else { throw CryptoError.fromLibrary("curve") }
+    private static func explicitParameters(of curve: CurveGroup) throws(CryptoError) -> [UInt8] {
+        let numbers = try curve.coefficients()
+        guard let order = EC_GROUP_get0_order(curve.group), let cofactor = EC_GROUP_get0_cofactor(curve.group) else {
+            throw CryptoError.fromLibrary("curve")
+        }
         return DER.sequence(
             DER.integer([1]),
-            DER.sequence(TLV.encode(0x06, ParameterIdentifier.primeField), DER.integer(try NumberScratch.octets(p))),
-            DER.sequence(
-                DER.octetString(try NumberScratch.octets(a, length: curve.fieldLength)),
-                DER.octetString(try NumberScratch.octets(b, length: curve.fieldLength))),
-            DER.octetString(try curve.octets(base, in: numbers)), DER.integer(try NumberScratch.octets(order)),
-            DER.integer(try NumberScratch.octets(cofactor)))
+            DER.sequence(TLV.encode(0x06, ParameterIdentifier.primeField), DER.integer(numbers[0])),
+            DER.sequence(DER.octetString(numbers[1]), DER.octetString(numbers[2])), DER.octetString(numbers[3]),
+            DER.integer(try NumberScratch.octets(order)), DER.integer(try NumberScratch.octets(cofactor)))
     }
 
     /// PKCS #3 does not tell the order; a standard group's is known.

@@ -142,7 +142,7 @@ enum PseudorandomFunction {
     ]
 }
 
-extension EllipticCurve {
+extension CurveGroup {
     /// The point encoding of ICAO 9303-11 4.4.3.3.3 (appendix B.2) for a number t of the field.
     ///
     /// - Throws: ``CryptoError`` when t has no encoding, for instance 0.

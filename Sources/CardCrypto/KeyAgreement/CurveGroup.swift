@@ -3,7 +3,7 @@
 import CLibCrypto
 
 /// A curve over a prime field with its base point (SEC 1 3.1.1). Constant once it is made, so that all threads may share it.
-final class EllipticCurve: @unchecked Sendable {
+final class CurveGroup: @unchecked Sendable {
     // Unchecked: libcrypto only reads a group that nobody sets anything in.
     let group: OpaquePointer
     /// Octets of a coordinate.
@@ -77,12 +77,25 @@ final class EllipticCurve: @unchecked Sendable {
 
     deinit { EC_GROUP_free(group) }
 
-    /// Whether both have the same field, coefficients, base point, order and cofactor.
-    func isSame(as other: EllipticCurve) -> Bool {
+    /// Whether both have the same field, coefficients, base point and order. `EC_GROUP_cmp` does not say so of two groups that compute in
+    /// different ways, such as P-256 by name and by numbers.
+    func isSame(as other: CurveGroup) -> Bool {
         if self === other { return true }
-        let isSame = EC_GROUP_cmp(group, other.group, nil) == 0
-        ERR_clear_error()
-        return isSame
+        guard BN_cmp(EC_GROUP_get0_order(group), EC_GROUP_get0_order(other.group)) == 0 else { return false }
+        guard let mine = try? coefficients(), let others = try? other.coefficients() else { return false }
+        return mine == others
+    }
+
+    /// p, a, b and G, each as long as the field needs.
+    func coefficients() throws(CryptoError) -> [[UInt8]] {
+        let numbers = try NumberScratch()
+        let (p, a, b) = (try numbers.number(), try numbers.number(), try numbers.number())
+        try require(EC_GROUP_get_curve(group, p, a, b, numbers.context), "curve")
+        guard let base = EC_GROUP_get0_generator(group) else { throw CryptoError.fromLibrary("curve") }
+        return [
+            try NumberScratch.octets(p), try NumberScratch.octets(a, length: fieldLength),
+            try NumberScratch.octets(b, length: fieldLength), try octets(base, in: numbers),
+        ]
     }
 
     /// The point that `octets` encode without compression: `04`, x, y, both as long as the field.
