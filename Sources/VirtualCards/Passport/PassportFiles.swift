@@ -8,8 +8,14 @@ struct PassportFiles: Sendable {
     static let application: [UInt8] = [0xA0, 0x00, 0x00, 0x02, 0x47, 0x10, 0x01]
     static let common: UInt16 = 0x011E
     static let security: UInt16 = 0x011D
+    /// In the master file.
+    static let cardAccess: UInt16 = 0x011C
+    /// In the master file.
+    static let cardSecurity: UInt16 = 0x011D
 
     private let contents: [UInt16: [UInt8]]
+    /// The files outside the application.
+    var masterFile: [UInt16: [UInt8]] = [:]
 
     init(_ contents: [UInt16: [UInt8]]) { self.contents = contents }
 
