@@ -15,7 +15,10 @@ public struct CalendarDay: Sendable, Hashable, Comparable, CustomStringConvertib
     }
 
     /// The day in UTC of a time in nanoseconds since 1970-01-01.
-    public init(nanoseconds: Int64) { self.init(daysSince1970: Int((nanoseconds / 1_000_000_000).floorDivided(by: 86_400))) }
+    public init(nanoseconds: Int64) { self.init(seconds: nanoseconds.floorDivided(by: 1_000_000_000)) }
+
+    /// The day in UTC of a time in seconds since 1970-01-01. Years outside 0 to 9999 have no text.
+    public init(seconds: Int64) { self.init(daysSince1970: Int(seconds.floorDivided(by: 86_400))) }
 
     /// Days since 1970-01-01; those before count down.
     public var daysSince1970: Int {

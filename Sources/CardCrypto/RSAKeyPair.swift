@@ -53,21 +53,6 @@ public struct RSAKeyPair: Sendable {
         publicKeyInfo = try DER.encoding("public key") { i2d_PUBKEY(key, $0) }
     }
 
-    /// The SHA-1 hash of the public key's bits: the key identifier of RFC 5280 4.2.1.2, method 1.
-    public func keyIdentifier() throws(CryptoError) -> [UInt8] {
-        guard let outer = try? TLV.first(in: publicKeyInfo[...]), let parts = try? outer.children(TLVRules(allowsFiller: false)),
-            parts.count == 2, parts[1].tag == 0x03, !parts[1].value.isEmpty
-        else { throw CryptoError(code: .encoding, detail: "a public key that is no SubjectPublicKeyInfo") }
-        return try Digest.sha1.hash(Array(parts[1].value.dropFirst()))
-    }
-
-    /// Runs `body` with libcrypto's form of the private key.
-    func withPrivateKey<Result>(_ body: (OpaquePointer) throws(CryptoError) -> Result) throws(CryptoError) -> Result {
-        let key = try Self.load(privateKey)
-        defer { EVP_PKEY_free(key) }
-        return try body(key)
-    }
-
     private static func load(_ privateKey: [UInt8]) throws(CryptoError) -> OpaquePointer {
         let key = privateKey.withUnsafeBufferPointer { buffer in
             var place = buffer.baseAddress

@@ -26,9 +26,8 @@ public struct SubjectPublicKeyInfo: Sendable, Hashable {
     public init(_ object: DataObject) throws(DataObjectError) {
         let parts = try object.elements(of: 0x30)
         let identifier = try parts.element(0, of: object, tag: 0x30)
-        let fields = try identifier.children()
-        algorithm = try fields.element(0, of: identifier).objectIdentifier()
-        parameters = try Self.parameters(of: algorithm, fields.count > 1 ? fields[1] : nil)
+        algorithm = try identifier.children().element(0, of: identifier).objectIdentifier()
+        parameters = try Parameters(algorithm: identifier)
         key = Array(try parts.element(1, of: object).bitStringOctets())
         der = Array(object.octets)
     }
@@ -57,10 +56,22 @@ public struct SubjectPublicKeyInfo: Sendable, Hashable {
         }
     }
 
-    private static func parameters(of algorithm: String, _ object: DataObject?) throws(DataObjectError) -> Parameters {
+    static let rsa = "1.2.840.113549.1.1.1"
+    private static let rsaPSS = "1.2.840.113549.1.1.10"
+}
+
+extension SubjectPublicKeyInfo.Parameters {
+    /// The parameters of an AlgorithmIdentifier: a SEQUENCE of object identifier and what that asks for.
+    public init(algorithm identifier: DataObject) throws(DataObjectError) {
+        let fields = try identifier.elements(of: 0x30)
+        self = try Self.parameters(
+            of: try fields.element(0, of: identifier).objectIdentifier(), fields.count > 1 ? fields[1] : nil)
+    }
+
+    private static func parameters(of algorithm: String, _ object: DataObject?) throws(DataObjectError) -> Self {
         guard let object, object.tag != 0x05 else { return .none }
         switch algorithm {
-        case "1.2.840.10045.2.1", "1.3.132.1.12", "0.4.0.127.0.7.1.1.5.2.3.2":
+        case "1.2.840.10045.2.1", "1.3.132.1.12":
             if object.tag == 0x30 { return .curve(try EllipticCurve(ecParameters: object)) }
             let identifier = try object.objectIdentifier()
             do { return .curve(try EllipticCurve(named: identifier)) } catch { throw object.fault(.value, error.detail) }
@@ -79,9 +90,6 @@ public struct SubjectPublicKeyInfo: Sendable, Hashable {
         default: return .other(Array(object.octets))
         }
     }
-
-    static let rsa = "1.2.840.113549.1.1.1"
-    private static let rsaPSS = "1.2.840.113549.1.1.10"
 }
 
 extension PublicKey {
