@@ -79,8 +79,6 @@ public struct CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
         case encoding
         /// A group that no key can be agreed on in.
         case domainParameters
-        /// Another side's public key that must not be used: the neutral element, outside the group, in a small subgroup.
-        case publicKey
         /// libcrypto refused.
         case library
     }

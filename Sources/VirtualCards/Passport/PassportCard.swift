@@ -143,6 +143,7 @@ public struct PassportCard: CardMachine {
             case 0x82: return try externalAuthenticate(command)
             case 0x22: return try manageSecurityEnvironment(command, isSecured: isSecured)
             case 0x86: return try chipAuthenticationStep(command, isSecured: isSecured)
+            case 0x88: return try internalAuthenticate(command, isSecured: isSecured)
             case 0xB0, 0xB1: break
             default: throw .instructionNotSupported
             }

@@ -61,6 +61,7 @@ struct PassportConfiguration: Sendable {
     var chipKeys: [ChipKey] = []
     /// For chip authentication mapping, by parameter number.
     var mappingKeys: [UInt8: KeyAgreementKeyPair] = [:]
+    var activeAuthentication: CardActiveAuthentication?
     var quirks: Set<PassportQuirk> = []
     /// Milliseconds that each answer takes.
     var delay: UInt32 = 0
