@@ -4,10 +4,6 @@ import CardCrypto
 import FoundationEssentials
 import TagTransport
 
-/// What opens the chip. PACE, and with it CAN, PIN and PUK, will stand beside the MRZ.
-enum PassportAccess: Sendable {
-    case mrz(String)
-}
 
 /// One read of a travel document, from EF.CardAccess to the last data group (ICAO 9303-11 4.2).
 struct PassportReading {
