@@ -82,7 +82,9 @@ public struct CVCertificate: Sendable, Hashable {
         if let template = fields.first(0x7F4C) {
             let parts = try template.children()
             let bits = try parts.element(1, of: template, tag: 0x53)
-            guard (1...8).contains(bits.value.count) else { throw bits.fault(.value, "\(bits.value.count) octets of authorization") }
+            guard (1...8).contains(bits.value.count) else {
+                throw bits.fault(.value, "\(bits.value.count) octets of authorization")
+            }
             authorization = Authorization(
                 terminalType: try parts.element(0, of: template).objectIdentifier(), bits: Array(bits.value))
         } else {
@@ -148,7 +150,8 @@ extension CVCertificate {
     ///   - random: see ``SigningKey/sign(_:by:random:)``.
     /// - Throws: ``CryptoError``.
     public init(
-        _ content: Content, for holderKey: PublicKey, scheme: SignatureScheme, spellsCurve: Bool, signedBy authorityKey: SigningKey,
+        _ content: Content, for holderKey: PublicKey, scheme: SignatureScheme, spellsCurve: Bool,
+        signedBy authorityKey: SigningKey,
         authorityScheme: SignatureScheme, random: [UInt8]
     ) throws(CryptoError) {
         let template =
@@ -232,6 +235,12 @@ public struct CVPublicKey: Sendable, Hashable {
     public func completed(by authority: PublicKey?) -> CVPublicKey {
         guard key == nil, let point, case .elliptic(let curve, _)? = authority else { return self }
         return CVPublicKey(algorithm: algorithm, key: .elliptic(curve, point: point), point: point)
+    }
+
+    /// Whether `key` has this key's point, where the curve does not stand here.
+    public func hasPoint(of key: PublicKey) -> Bool {
+        if case .elliptic(_, let other) = key { return other == point }
+        return false
     }
 
     /// `7F49`.

@@ -14,7 +14,9 @@ public struct CVCertificateVerifier: Sendable {
         /// - Parameter certificate: one of an authority, with its curve spelled out.
         /// - Throws: ``CryptoError`` with the code `certificate` for one of another role.
         public init(_ certificate: CVCertificate) throws(CryptoError) {
-            guard let authorization = certificate.authorization, authorization.role == .authority, certificate.publicKey.key != nil else {
+            guard let authorization = certificate.authorization, authorization.role == .authority,
+                certificate.publicKey.key != nil
+            else {
                 throw CryptoError(code: .certificate, detail: "a CV certificate that is no authority's with its whole key")
             }
             self.init(certificate, authorization, certificate.publicKey)

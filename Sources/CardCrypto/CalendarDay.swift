@@ -8,7 +8,9 @@ public struct CalendarDay: Sendable, Hashable, Comparable, CustomStringConvertib
 
     /// Nil for a day that is in no calendar.
     public init?(year: Int, month: Int, day: Int) {
-        guard (0...9_999).contains(year), (1...12).contains(month), day >= 1, day <= Self.days(in: month, of: year) else { return nil }
+        guard (0...9_999).contains(year), (1...12).contains(month), day >= 1, day <= Self.days(in: month, of: year) else {
+            return nil
+        }
         self.year = year
         self.month = month
         self.day = day

@@ -37,7 +37,8 @@ public struct Certificate: Sendable, Hashable {
         notAfter = try CertificateTime(try times.element(1, of: validity))
         subject = try DistinguishedName(try fields.element(4, of: body))
         publicKeyInfo = try SubjectPublicKeyInfo(try fields.element(5, of: body))
-        extensions = try fields.first(0xA3).map { object throws(DataObjectError) in try CertificateExtensions(object) }
+        extensions =
+            try fields.first(0xA3).map { object throws(DataObjectError) in try CertificateExtensions(object) }
             ?? CertificateExtensions()
     }
 
@@ -61,7 +62,9 @@ public struct Certificate: Sendable, Hashable {
     /// Whether `issuer` has the name and, where both tell, the key identifier that this certificate's issuer has.
     public func names(_ issuer: Certificate) -> Bool {
         guard self.issuer == issuer.subject else { return false }
-        guard let wanted = extensions.authorityKeyIdentifier, let present = issuer.extensions.subjectKeyIdentifier else { return true }
+        guard let wanted = extensions.authorityKeyIdentifier, let present = issuer.extensions.subjectKeyIdentifier else {
+            return true
+        }
         return wanted == present
     }
 }

@@ -18,8 +18,13 @@ public struct DataObject: Sendable, Equatable {
     ///
     /// - Throws: ``DataObjectError`` with the code `encoding` or `tag`.
     public init(_ file: [UInt8], tag: UInt32? = nil) throws(DataObjectError) {
-        do { self.init(try TLV.first(in: file[...]), in: file[...], path: []) } catch {
-            throw DataObjectError(.encoding, path: [], offset: error.offset, "\(error)")
+        try self.init(inFile: file[...], tag: tag)
+    }
+
+    /// The data object that begins where `rest`, the tail of a file, does.
+    public init(inFile rest: ArraySlice<UInt8>, tag: UInt32? = nil) throws(DataObjectError) {
+        do { self.init(try TLV.first(in: rest), in: rest, path: []) } catch {
+            throw DataObjectError(.encoding, path: [], offset: rest.startIndex + error.offset, "\(error.code)")
         }
         if let tag { try require(tag) }
     }

@@ -77,10 +77,13 @@ public struct EllipticCurve: Sendable, Hashable {
         let nid = EC_GROUP_get_curve_name(group)
         let known = nid != NID_undef ? nid : EC_GROUP_check_named_curve(group, 0, scratch.context)
         ERR_clear_error()
-        objectIdentifier = known == NID_undef ? nil : OBJ_nid2obj(known).flatMap { object in
-            (try? DER.encoding("object identifier") { i2d_ASN1_OBJECT(object, $0) })
-                .flatMap { DER.objectIdentifierText($0.dropFirst(2)) }
-        }
+        objectIdentifier =
+            known == NID_undef
+            ? nil
+            : OBJ_nid2obj(known).flatMap { object in
+                (try? DER.encoding("object identifier") { i2d_ASN1_OBJECT(object, $0) })
+                    .flatMap { DER.objectIdentifierText($0.dropFirst(2)) }
+            }
     }
 
     /// Runs `body` with libcrypto's form.
@@ -131,7 +134,8 @@ public struct EllipticCurve: Sendable, Hashable {
     ) throws(CryptoError) -> OpaquePointer {
         let refused = CryptoError(code: .curve, detail: "the domain parameters are no elliptic curve")
         let longest = 66
-        guard [prime, a, b, order, cofactor].allSatisfy({ $0.drop { $0 == 0 }.count <= longest }), generator.count <= 2 * longest + 1,
+        guard [prime, a, b, order, cofactor].allSatisfy({ $0.drop { $0 == 0 }.count <= longest }),
+            generator.count <= 2 * longest + 1,
             (prime.last ?? 0) & 1 == 1, prime.drop(while: { $0 == 0 }).count >= 14
         else { throw refused }
         let scratch = try Scratch()

@@ -39,7 +39,8 @@ public enum PublicKey: Sendable, Hashable {
         case (.rsa, .rsaPSS(let digest, let mask, let saltLength)):
             guard let encoded = try recovered(from: signature) else { return false }
             return try withRSA { key throws(CryptoError) in
-                RSA_verify_PKCS1_PSS_mgf1(key, hash, digest.libraryForm, mask.libraryForm, encoded, Int32(clamping: saltLength)) == 1
+                RSA_verify_PKCS1_PSS_mgf1(key, hash, digest.libraryForm, mask.libraryForm, encoded, Int32(clamping: saltLength))
+                    == 1
             }
         case (.elliptic(let curve, let point), .ecdsa):
             return try Self.verify(signature, hash, curve, point)
@@ -112,7 +113,9 @@ public enum ECDSASignature {
 
     /// r and s, each as long as the curve's order, out of a SEQUENCE; nil when it is none.
     public static func plain(fromDER octets: [UInt8], _ curve: EllipticCurve) -> [UInt8]? {
-        guard let object = try? DataObject(octets, tag: 0x30), let parts = try? object.children(), parts.count == 2 else { return nil }
+        guard let object = try? DataObject(octets, tag: 0x30), let parts = try? object.children(), parts.count == 2 else {
+            return nil
+        }
         var plain: [UInt8] = []
         for part in parts {
             guard let number = try? part.unsignedInteger(), number.count <= curve.orderLength else { return nil }

@@ -21,7 +21,9 @@ extension SignedData {
     public func verify(_ signer: Signer, certificate: Certificate) -> SignatureVerdict {
         guard let digest = signer.digest else { return .unsupported("hash algorithm \(signer.digestAlgorithm)") }
         guard let scheme = signer.scheme else { return .unsupported("signature algorithm \(signer.signatureAlgorithm)") }
-        guard let key = certificate.publicKey else { return .unsupported("a key of algorithm \(certificate.publicKeyInfo.algorithm)") }
+        guard let key = certificate.publicKey else {
+            return .unsupported("a key of algorithm \(certificate.publicKeyInfo.algorithm)")
+        }
         do {
             let signed: [UInt8]
             if let attributes = signer.signedAttributes {

@@ -97,6 +97,24 @@ public struct SigningKey: Sendable {
     /// The SubjectPublicKeyInfo of ``publicKey``, a curve by its name.
     public func publicKeyInfo() throws(CryptoError) -> [UInt8] { try publicKey.subjectPublicKeyInfo() }
 
+    /// PKCS#8 PrivateKeyInfo (RFC 5208) in DER, not encrypted.
+    public func pkcs8() throws(CryptoError) -> [UInt8] {
+        let identifier: [UInt8]
+        let inner: [UInt8]
+        switch material {
+        case .rsa(let der):
+            identifier = DER.sequence(try DER.objectIdentifier(SubjectPublicKeyInfo.rsa), DER.null)
+            inner = der
+        case .elliptic(let curve, let scalar):
+            let parameters =
+                if let name = curve.objectIdentifier { try DER.objectIdentifier(name) } else { try curve.ecParameters() }
+            identifier = DER.sequence(try DER.objectIdentifier("1.2.840.10045.2.1"), parameters)
+            guard case .elliptic(_, let point) = publicKey else { throw CryptoError(code: .publicKey, detail: "no point") }
+            inner = DER.sequence(DER.integer([1]), DER.octetString(scalar), TLV.encode(0xA1, DER.bitString(point)))
+        }
+        return DER.sequence(DER.integer([]), identifier, DER.octetString(inner))
+    }
+
     /// Signs `message`.
     ///
     /// - Parameter random: as many octets as ``SignatureScheme/randomLength(for:)`` says, drawn for this signature alone: ECDSA under

@@ -83,7 +83,8 @@ public struct MasterList: Sendable {
         let octets = try DER.definite(der)
         signedData = try SignedData(try DataObject(octets))
         guard signedData.contentType == Self.contentType else {
-            throw DataObjectError(.value, path: [0x30], offset: 0, "signed data of type \(signedData.contentType), no master list")
+            throw DataObjectError(
+                .value, path: [0x30], offset: 0, "signed data of type \(signedData.contentType), no master list")
         }
         // CscaMasterList: version, SET OF Certificate.
         let base = signedData.contentOffset ?? 0

@@ -144,7 +144,8 @@ struct BiometricRecords {
         for _ in 0..<header[header.startIndex + 14] {
             guard (try? cursor.u8()) != nil, let count = try? cursor.u16() else { return images }
             for _ in 0..<count {
-                guard (try? cursor.take(7)) != nil, let length = try? cursor.u32(), let image = try? cursor.take(Int(length)) else {
+                guard (try? cursor.take(7)) != nil, let length = try? cursor.u32(), let image = try? cursor.take(Int(length))
+                else {
                     return images
                 }
                 images.append(DocumentImage(image))

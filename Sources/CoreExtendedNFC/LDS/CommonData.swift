@@ -37,7 +37,9 @@ extension MRZData {
     public init(dataGroup1 file: [UInt8]) throws(LDSError) {
         self = try understanding("DG1") { () throws(DataObjectError) in
             let object = try fileObject(file, tag: 0x61)
-            guard let zone = try object.children(filler: true).first(0x5F1F) else { throw object.fault(.missing, "no MRZ (5F1F)") }
+            guard let zone = try object.children(filler: true).first(0x5F1F) else {
+                throw object.fault(.missing, "no MRZ (5F1F)")
+            }
             do throws(MRZError) { return try MRZData(zone.value) } catch {
                 throw DataObjectError(.value, path: zone.path, offset: zone.value.startIndex + error.offset, "\(error)")
             }

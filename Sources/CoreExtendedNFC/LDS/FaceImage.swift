@@ -74,7 +74,8 @@ public struct FaceDetails: Sendable, Codable, Equatable {
         let image = try cursor.take(length - 32 - points * 8)
         let details = FaceDetails(
             sex: sex, eyeColour: eyes, hairColour: hair, features: features, expression: expression, pose: pose,
-            featurePoints: points, imageType: type, imageDataType: dataType, width: width, height: height, colourSpace: colourSpace,
+            featurePoints: points, imageType: type, imageDataType: dataType, width: width, height: height,
+            colourSpace: colourSpace,
             source: source, quality: quality)
         return (details, image)
     }

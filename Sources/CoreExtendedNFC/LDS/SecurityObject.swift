@@ -38,7 +38,9 @@ public struct SecurityObject: Sendable, Codable, Equatable {
             let content = Array(object.value)
             // Some issuers write indefinite lengths inside.
             if content.count > 1, content[1] == 0x80 {
-                do throws(DataObjectError) { return try SignedData(der: content) } catch { throw error.moved(by: object.value.startIndex) }
+                do throws(DataObjectError) { return try SignedData(der: content) } catch {
+                    throw error.moved(by: object.value.startIndex)
+                }
             }
             return try SignedData(try object.inner(tag: 0x30))
         }
@@ -56,7 +58,9 @@ public struct SecurityObject: Sendable, Codable, Equatable {
                 let pair = try entry.elements(of: 0x30)
                 let number = try pair.element(0, of: entry, tag: 0x02).value
                 let hash = try pair.element(1, of: entry, tag: 0x04).value
-                guard number.count == 1, let value = number.first, let dataGroup = DataGroupId(number: Int(value)) else { continue }
+                guard number.count == 1, let value = number.first, let dataGroup = DataGroupId(number: Int(value)) else {
+                    continue
+                }
                 guard hashes[dataGroup] == nil else { throw entry.fault(.value, "\(dataGroup.displayName) stands there twice") }
                 hashes[dataGroup] = Data(hash)
             }

@@ -46,7 +46,8 @@ public enum SecurityProtocol: Sendable, Hashable {
         case .chipAuthentication(let agreement, let cipher): "Chip Authentication \(agreement.rawValue), \(cipher.name)"
         case .chipAuthenticationDomainParameters(let agreement): "Chip Authentication \(agreement.rawValue) domain parameters"
         case .chipAuthenticationPublicKey(let agreement): "Chip Authentication public key, \(agreement.rawValue)"
-        case .terminalAuthentication(let scheme): scheme.map { "Terminal Authentication, \($0.name)" } ?? "Terminal Authentication"
+        case .terminalAuthentication(let scheme):
+            scheme.map { "Terminal Authentication, \($0.name)" } ?? "Terminal Authentication"
         case .activeAuthentication: "Active Authentication"
         case .cardInfoLocator: "card info"
         case .efDIR: "EF.DIR"

@@ -92,14 +92,6 @@ public enum PassiveAuthenticationStatus: String, Sendable, Codable, Equatable {
     case signatureVerified, signatureInvalid, fullyVerified, trustChainInvalid
 }
 
-/// The public key of DG15.
-public enum ActiveAuthenticationPublicKey: Sendable, Codable, Equatable {
-    /// Unsigned, most significant octet first, without leading zeros.
-    case rsa(modulus: [UInt8], exponent: [UInt8])
-    case ecdsa(curveOID: String, publicPoint: [UInt8])
-    case unknown([UInt8])
-}
-
 @available(*, deprecated, renamed: "ActiveAuthenticationStatus")
 public typealias ActiveAuthStatus = ActiveAuthenticationStatus
 @available(*, deprecated, renamed: "PassiveAuthenticationStatus")

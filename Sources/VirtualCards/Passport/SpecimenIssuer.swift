@@ -81,7 +81,8 @@ public struct SpecimenIssuer: Sendable {
         let spells = options.spellsCurves
         authority = try Self.certificate(
             Self.authorityName, serialNumber: authoritySerial, try Self.authorityExtensions(authorityKey.publicKey),
-            for: try authorityKey.publicKey.subjectPublicKeyInfo(explicitParameters: spells), signedBy: authorityKey, scheme, seed)
+            for: try authorityKey.publicKey.subjectPublicKeyInfo(explicitParameters: spells), signedBy: authorityKey, scheme, seed
+        )
         signer = try Self.certificate(
             Self.signerName, serialNumber: signerSerial,
             try Self.signerExtensions(signerKey.publicKey, issuedBy: authorityKey.publicKey),
