@@ -25,17 +25,19 @@ struct CardPACE: Sendable {
     private let passwordKey: [UInt8]
     /// The chip's static key, for chip authentication mapping.
     private let staticKey: KeyAgreementKeyPair?
+    private let authorityReferences: [[UInt8]]
     private let quirks: Set<PassportQuirk>
     private var step = Step.nonce
 
     /// - Parameter secret: the octets of the password that the key is derived from (9303-11 4.4.4, 9.7.2).
     init(
         _ profile: PACEProfile, _ password: PassportPassword, secret: [UInt8], staticKey: KeyAgreementKeyPair?,
-        quirks: Set<PassportQuirk>
+        authorityReferences: [[UInt8]], quirks: Set<PassportQuirk>
     ) throws(CryptoError) {
         self.profile = profile
         self.password = password
         self.staticKey = staticKey
+        self.authorityReferences = authorityReferences
         self.quirks = quirks
         passwordKey = try KeyDerivation.key(from: secret, counter: KeyDerivation.password, for: profile.algorithm)
     }
@@ -113,6 +115,10 @@ struct CardPACE: Sendable {
             throw StatusWord.authenticationFailed
         }
         var answer = TLV.encode(0x86, try self.token(over: profile.parameters.minimalForm(of: peer), channel))
+        // The newest authority that the chip knows, and the one before it (BSI TR-03110 part 3, B.1).
+        for (tag, reference) in zip([UInt32(0x87), 0x88], authorityReferences.suffix(2).reversed()) {
+            answer += TLV.encode(tag, reference)
+        }
         if profile.mapping == .chipAuthentication, let staticKey, let mapping {
             let data = try staticKey.chipAuthenticationData(for: mapping)
             // 9303-11 4.4.3.5.2: under KS_Enc, the initial vector being the encryption of -1.

@@ -68,12 +68,13 @@ struct CardChipAuthentication: Sendable {
     let key: ChipKey
     let algorithm: KeyDerivation.Algorithm
 
-    /// The channel that begins with the next command.
+    /// The channel that begins with the next command, and the terminal's key, compressed.
     ///
     /// - Throws: `6300` for a public key that must not be used.
-    func channel(with publicKey: [UInt8]) throws(StatusWord) -> SecureChannel {
+    func agreed(with publicKey: [UInt8]) throws(StatusWord) -> State {
         do {
-            return try SecureChannel(algorithm, sharedSecret: try key.pair.sharedSecret(with: publicKey))
+            let channel = try SecureChannel(algorithm, sharedSecret: try key.pair.sharedSecret(with: publicKey))
+            return .agreed(channel, terminalKey: try key.parameters.compressed(publicKey: publicKey))
         } catch {
             throw .authenticationFailed
         }

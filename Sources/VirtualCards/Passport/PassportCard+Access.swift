@@ -12,7 +12,7 @@ extension PassportCard {
         guard command.parameters == 0 else { throw .wrongParameters }
         guard command.data.isEmpty, command.ne == 8 || command.wantsAll else { throw .wrongLength }
         let challenge = random.octets(8)
-        if !isSecured { state = .challenged(challenge) }
+        if isSecured { terminalAuthentication?.challenge(challenge) } else { state = .challenged(challenge) }
         return CardReply(challenge)
     }
 
@@ -35,9 +35,12 @@ extension PassportCard {
         switch (command.parameters, isSecured) {
         case (0xC1A4, false): return try beginPACE(value(0x80), password: value(0x83), parameters: value(0x84))
         case (0x41A6, true): return try chipAuthentication(publicKey: value(0x91), key: value(0x84))
+        case (0x81B6, true): try terminal { state throws(StatusWord) in try state.setAuthority(command.data) }
+        case (0x81A4, true): try terminal { state throws(StatusWord) in try state.setTerminal(command.data) }
         case (0x41A4, true): return try beginChipAuthentication(value(0x80), key: value(0x84))
         default: throw .wrongParameters
         }
+        return CardReply()
     }
 
     private mutating func beginPACE(
@@ -55,7 +58,7 @@ extension PassportCard {
             state = .pace(
                 try CardPACE(
                     profile, password, secret: secret, staticKey: configuration.mappingKeys[profile.parameterId],
-                    quirks: configuration.quirks))
+                    authorityReferences: configuration.verifier?.trustPoints.map(\.reference) ?? [], quirks: configuration.quirks))
         } catch {
             throw .conditionsNotSatisfied
         }

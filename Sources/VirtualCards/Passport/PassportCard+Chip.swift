@@ -10,21 +10,19 @@ extension CardChipAuthentication {
         /// MSE:Set AT named key and cipher.
         case selected(CardChipAuthentication)
         /// The answer under way is the last one under the old keys.
-        case agreed(SecureChannel)
-        case done
+        case agreed(SecureChannel, terminalKey: [UInt8])
+        case done(terminalKey: [UInt8])
     }
 }
 
 /// What the chip proves of itself in a session, and what the terminal does.
 extension PassportCard {
-    /// Whether the terminal may read what is kept for such ones.
-    var isTerminalAuthenticated: Bool { false }
 
     /// Chip Authentication with triple DES: one command (ICAO 9303-11 6.2.5.1).
     mutating func chipAuthentication(publicKey: [UInt8]?, key: [UInt8]?) throws(StatusWord) -> CardReply {
         guard let publicKey, !publicKey.isEmpty else { throw .wrongData }
         let agreement = CardChipAuthentication(key: try chipKey(key, .tripleDES, nil), algorithm: .tripleDES)
-        self.chipAuthentication = .agreed(try agreement.channel(with: publicKey))
+        self.chipAuthentication = try agreement.agreed(with: publicKey)
         return CardReply()
     }
 
@@ -46,14 +44,14 @@ extension PassportCard {
         guard let outer = try? TLV.first(in: command.data[...]), outer.tag == 0x7C,
             let objects = try? outer.children(TLVRules(allowsFiller: false)), objects.count == 1, objects[0].tag == 0x80
         else { throw .wrongData }
-        chipAuthentication = .agreed(try agreement.channel(with: Array(objects[0].value)))
+        chipAuthentication = try agreement.agreed(with: Array(objects[0].value))
         return CardReply(TLV.encode(0x7C, []))
     }
 
     /// The channel to go on with when the answer just sealed was the last one under the old keys.
     mutating func channelAfterChipAuthentication() -> SecureChannel? {
-        guard case .agreed(let channel) = chipAuthentication else { return nil }
-        chipAuthentication = .done
+        guard case .agreed(let channel, let terminalKey) = chipAuthentication else { return nil }
+        chipAuthentication = .done(terminalKey: terminalKey)
         return channel
     }
 
@@ -68,5 +66,48 @@ extension PassportCard {
             throw .referencedDataNotFound
         }
         return key
+    }
+
+    /// INTERNAL AUTHENTICATE in a session.
+    mutating func internalAuthenticate(_ command: CardCommand, isSecured: Bool) throws(StatusWord) -> CardReply {
+        guard let key = configuration.activeAuthentication else { throw .instructionNotSupported }
+        guard isInApplication, isSecured else { throw .securityNotSatisfied }
+        guard command.parameters == 0 else { throw .wrongParameters }
+        guard command.ne != nil else { throw .wrongLength }
+        return CardReply(try key.sign(command.data) { random.octets($0) })
+    }
+}
+
+/// Terminal Authentication (ICAO 9303-11 7.1), after Chip Authentication.
+extension PassportCard {
+    mutating func terminal(_ step: (inout PassportTerminalAuthentication) throws(StatusWord) -> Void) throws(StatusWord) {
+        guard case .done = chipAuthentication, var state = terminalAuthentication else { throw .conditionsNotSatisfied }
+        do {
+            try step(&state)
+            terminalAuthentication = state
+        } catch {
+            terminalAuthentication = state
+            throw error
+        }
+    }
+
+    /// PSO: VERIFY CERTIFICATE.
+    mutating func verifyCertificate(_ command: CardCommand, isSecured: Bool) throws(StatusWord) -> CardReply {
+        guard configuration.verifier != nil else { throw .instructionNotSupported }
+        guard isSecured else { throw .securityNotSatisfied }
+        guard command.parameters == 0x00BE else { throw .wrongParameters }
+        try terminal { state throws(StatusWord) in try state.verifyCertificate(command.data) }
+        return CardReply()
+    }
+
+    /// EXTERNAL AUTHENTICATE in a session: the terminal's signature.
+    mutating func authenticateTerminal(_ command: CardCommand) throws(StatusWord) -> CardReply {
+        guard case .done(let terminalKey) = chipAuthentication else { throw .conditionsNotSatisfied }
+        guard command.parameters == 0 else { throw .wrongParameters }
+        let identity = chipIdentity ?? configuration.documentNumber
+        try terminal { state throws(StatusWord) in
+            try state.authenticate(command.data, chipIdentity: identity, compressedKey: terminalKey)
+        }
+        return CardReply()
     }
 }

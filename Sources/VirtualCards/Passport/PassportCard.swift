@@ -22,7 +22,7 @@ public struct PassportCard: CardMachine {
     let files: PassportFiles
     let access: BasicAccessControl
     let longestRead: Int
-    let configuration: PassportConfiguration
+    private(set) var configuration: PassportConfiguration
     /// Kept over resets.
     var pinTriesLeft = PassportConfiguration.pinTries
     var random: CardRandom
@@ -34,6 +34,7 @@ public struct PassportCard: CardMachine {
     var isSulking = false
     /// Comp of the chip's key of PACE, by which Terminal Authentication names the chip; the MRZ does after Basic Access Control.
     var chipIdentity: [UInt8]?
+    var terminalAuthentication: PassportTerminalAuthentication?
 
     /// What was proven so far. Both ways to a session end in the same `secured`, whose channel does not care how its keys were agreed.
     enum Access {
@@ -75,8 +76,15 @@ public struct PassportCard: CardMachine {
         isInApplication = false
         current = nil
         state = .none
-        chipAuthentication = .none
         isSulking = false
+        endSession()
+    }
+
+    /// Forgets what was proven, but not what certificates told of new authorities and of today.
+    mutating func endSession() {
+        if let terminalAuthentication { configuration.verifier = terminalAuthentication.verifier }
+        terminalAuthentication = configuration.verifier.map { PassportTerminalAuthentication(verifier: $0) }
+        chipAuthentication = .none
         chipIdentity = nil
     }
 
@@ -87,6 +95,7 @@ public struct PassportCard: CardMachine {
             return (command.cla == 0x0C ? try secured(command) : try plain(command)).octets
         } catch {
             if case .secured = state { state = .none }
+            if octets.first == 0x0C { endSession() }
             return error.octets
         }
     }
@@ -94,7 +103,7 @@ public struct PassportCard: CardMachine {
     private mutating func plain(_ command: CardCommand) throws(StatusWord) -> CardReply {
         if case .secured = state {
             state = .none
-            chipAuthentication = .none
+            endSession()
         }
         if isSulking, command.ins != 0xA4 { throw .secureMessagingObjectWrong }
         if command.ins == 0x86, command.cla & 0xEF == 0 { return try paceStep(command) }
@@ -140,7 +149,9 @@ public struct PassportCard: CardMachine {
             switch command.ins {
             case 0xA4: return try select(command, isSecured: isSecured)
             case 0x84: return try getChallenge(command, isSecured: isSecured)
+            case 0x82 where isSecured: return try authenticateTerminal(command)
             case 0x82: return try externalAuthenticate(command)
+            case 0x2A: return try verifyCertificate(command, isSecured: isSecured)
             case 0x22: return try manageSecurityEnvironment(command, isSecured: isSecured)
             case 0x86: return try chipAuthenticationStep(command, isSecured: isSecured)
             case 0x88: return try internalAuthenticate(command, isSecured: isSecured)

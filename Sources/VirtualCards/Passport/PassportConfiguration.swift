@@ -61,7 +61,11 @@ struct PassportConfiguration: Sendable {
     var chipKeys: [ChipKey] = []
     /// For chip authentication mapping, by parameter number.
     var mappingKeys: [UInt8: KeyAgreementKeyPair] = [:]
-    var activeAuthentication: CardActiveAuthentication?
+    var activeAuthentication: PassportActiveAuthentication?
+    /// What the chip knows of terminals' certificates; nil when it has no Terminal Authentication.
+    var verifier: CVCertificateVerifier?
+    /// The document number with its check digit, by which Terminal Authentication names the chip after Basic Access Control.
+    var documentNumber: [UInt8] = []
     var quirks: Set<PassportQuirk> = []
     /// Milliseconds that each answer takes.
     var delay: UInt32 = 0

@@ -8,6 +8,8 @@ struct PassportFiles: Sendable {
     static let application: [UInt8] = [0xA0, 0x00, 0x00, 0x02, 0x47, 0x10, 0x01]
     static let common: UInt16 = 0x011E
     static let security: UInt16 = 0x011D
+    /// EF.CVCA.
+    static let authorities: UInt16 = 0x011C
     /// In the master file.
     static let cardAccess: UInt16 = 0x011C
     /// In the master file.

@@ -18,6 +18,7 @@ extension VirtualCardCatalog {
             VirtualCardOption("no-bac", nil, "PACE alone opens it"),
             VirtualCardOption("ca", "LIST", "ways to do Chip Authentication: ecdh-aes128:13"),
             VirtualCardOption("aa", "KIND", "Active Authentication: rsa or ecdsa:13"),
+            VirtualCardOption("ta", nil, "Terminal Authentication: DG3 and DG4 for specimen terminals"),
             VirtualCardOption("chunk", "BYTES", "the most bytes of a file in one answer"),
             VirtualCardOption("strict", nil, "a read past a file's end ends the session (6B00)"),
             VirtualCardOption("quirk", "LIST", "what real chips do: " + quirkNames),
@@ -70,7 +71,16 @@ struct PassportSpecimen {
         for text in options.list("pace") ?? [] { configuration.profiles.append(try PACEProfile(parsing: text)) }
         try setPasswords(options)
         try setChipKeys(options, &random)
-        configuration.activeAuthentication = try options["aa"].map { try CardActiveAuthentication(parsing: $0, random: &random) }
+        if let text = options["aa"] {
+            configuration.activeAuthentication = try PassportActiveAuthentication(parsing: text, random: &random)
+        }
+        configuration.documentNumber = Array(zone.keyInformation.dropLast(14))
+        if options.isOn("ta") {
+            guard !configuration.chipKeys.isEmpty else {
+                throw VirtualCardError(.badValue, "--ta follows Chip Authentication: --ca is needed too", option: "ta")
+            }
+            configuration.verifier = try SpecimenTerminals(seed: issuer.seed).verifier()
+        }
         for name in options.list("quirk") ?? [] {
             guard let quirk = PassportQuirk(rawValue: name) else {
                 let known = PassportQuirk.allCases.map(\.rawValue)
@@ -94,9 +104,13 @@ struct PassportSpecimen {
         }
         let access = infos
         for key in configuration.chipKeys { infos += try key.infos() }
-        if let info = try configuration.activeAuthentication?.info() { infos.append(info) }
+        if let info = try configuration.activeAuthentication?.securityInfo() { infos.append(info) }
+        // TerminalAuthenticationInfo (9303-11 9.2.7).
+        if configuration.verifier != nil {
+            infos.append(DER.sequence(try DER.objectIdentifier("0.4.0.127.0.7.2.2.2"), DER.integer([1])))
+        }
         if groups.contains(14) || infos.count > access.count { given[14] = SpecimenGroups.securityOptions(infos) }
-        if let key = configuration.activeAuthentication { given[15] = try key.file() }
+        if let key = configuration.activeAuthentication { given[15] = try key.dataGroup15() }
         var files = try PassportFiles.specimen(zone, groups: groups, photoLength: photoLength, given: given, issuer: issuer)
         guard !access.isEmpty else { return files }
         files.masterFile[PassportFiles.cardAccess] = DER.set(access)
