@@ -39,6 +39,8 @@ public struct PassportSecurityReport: Sendable, Codable, Equatable {
     public var chipAuthentication = PassportStage(.skipped, "not performed")
     public var passiveAuthentication = PassportStage(.skipped, "not performed")
     public var activeAuthentication = PassportStage(.skipped, "not performed")
+    /// Nil when no terminal's certificates were given.
+    public var terminalAuthentication: PassportStage?
 
     public init() {}
 }
