@@ -55,7 +55,9 @@ extension PassportReading {
             if usable.isEmpty {
                 report.pace = PassportStage(
                     unusable.isEmpty ? .notAdvertised : .notSupported, unusable.isEmpty ? nil : unusable.joined(separator: "; "))
-                if !unusable.isEmpty { show(.access, "PACE", .failed, "offered and not used: \(unusable.joined(separator: "; "))") }
+                if !unusable.isEmpty {
+                    show(.access, "PACE", .failed, "offered and not used: \(unusable.joined(separator: "; "))")
+                }
             }
             return usable
         } catch let error as FileReadError {

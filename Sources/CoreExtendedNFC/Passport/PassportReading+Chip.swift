@@ -35,7 +35,9 @@ extension PassportReading {
             report.chipAuthentication = PassportStage(.fallback, "chip authentication mapping is not proven: \(error)")
             show(.read, name, .failed, "FAILED, \(error)")
         }
-        show(.access, "chip", report.chipAuthentication.status == .succeeded ? .done : .failed, report.chipAuthentication.detail ?? "")
+        show(
+            .access, "chip", report.chipAuthentication.status == .succeeded ? .done : .failed,
+            report.chipAuthentication.detail ?? "")
     }
 
     private func verify(_ proof: PACE.ChipProof, _ offer: PACEOffer, _ security: CardSecurity) throws -> PassportStage {
@@ -146,7 +148,8 @@ extension PassportReading {
             if case .activeAuthentication(let content) = info.content { content.signatureAlgorithm } else { nil }
         }.first
         var run = ActiveAuthentication(
-            key: key, algorithm: algorithm, longestShortAnswer: channel.cipher == .tripleDES ? Self.tripleDESChunk : Self.aesChunk)
+            key: key, algorithm: algorithm, longestShortAnswer: channel.cipher == .tripleDES ? Self.tripleDESChunk : Self.aesChunk
+        )
         var action = run.begin()
         do {
             while true {

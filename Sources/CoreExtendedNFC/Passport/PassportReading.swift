@@ -198,7 +198,8 @@ struct PassportReading {
             throw firstFailure ?? failures.values.first ?? NFCError.dataGroupNotAvailable("no file could be read")
         }
         var model = PassportModel(
-            rawDataGroups: files, cardAccessRaw: cardAccessRaw, trustAnchorsDER: request.trustAnchorsDER, dataGroupReadStatus: statuses)
+            rawDataGroups: files, cardAccessRaw: cardAccessRaw, trustAnchorsDER: request.trustAnchorsDER,
+            dataGroupReadStatus: statuses)
         report.passiveAuthentication = model.securityReport.passiveAuthentication
         model.securityReport = report
         model.activeAuthResult = activeAuthResult

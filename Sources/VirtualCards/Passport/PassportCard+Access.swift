@@ -27,7 +27,6 @@ extension PassportCard {
         return CardReply(answer)
     }
 
-
     /// MSE:Set AT for PACE in the master file, for Chip Authentication in a session (ICAO 9303-11 4.4.4.1, 6.2.5).
     mutating func manageSecurityEnvironment(_ command: CardCommand, isSecured: Bool) throws(StatusWord) -> CardReply {
         guard let objects = try? TLV.parse(command.data, TLVRules(allowsFiller: false)) else { throw .wrongData }
@@ -58,7 +57,8 @@ extension PassportCard {
             state = .pace(
                 try CardPACE(
                     profile, password, secret: secret, staticKey: configuration.mappingKeys[profile.parameterId],
-                    authorityReferences: configuration.verifier?.trustPoints.map(\.reference) ?? [], quirks: configuration.quirks))
+                    authorityReferences: configuration.verifier?.trustPoints.map(\.reference) ?? [], quirks: configuration.quirks)
+            )
         } catch {
             throw .conditionsNotSatisfied
         }

@@ -37,7 +37,9 @@ extension PassportCard {
             return content
         }
         guard isSecured else { throw .securityNotSatisfied }
-        if identifier == PassportFiles.authorities, let terminalAuthentication { return terminalAuthentication.fileOfAuthorities() }
+        if identifier == PassportFiles.authorities, let terminalAuthentication {
+            return terminalAuthentication.fileOfAuthorities()
+        }
         guard let content = files[identifier] else { throw .fileNotFound }
         // Fingers and irises are for terminals that proved themselves (9303-10 4.7.3, 4.7.4).
         if identifier == 0x0103 || identifier == 0x0104 {

@@ -45,12 +45,15 @@ struct ChipAuthenticationOffer: Sendable {
                 let agreement: UInt8 = publicKey.parameters.kind == .elliptic ? 2 : 1
                 usable.append(
                     ChipAuthenticationOffer(
-                        identifierOctets: [0x04, 0x00, 0x7F, 0x00, 0x07, 0x02, 0x02, 0x03, agreement, UInt8(arc)], algorithm: cipher,
+                        identifierOctets: [0x04, 0x00, 0x7F, 0x00, 0x07, 0x02, 0x02, 0x03, agreement, UInt8(arc)],
+                        algorithm: cipher,
                         publicKey: publicKey, keyId: keys.count > 1 ? key.keyId : nil))
             }
         }
         let order = usable.enumerated().sorted { left, right in
-            (left.element.algorithm == .tripleDES ? 1 : 0, left.offset) < (right.element.algorithm == .tripleDES ? 1 : 0, right.offset)
+            (left.element.algorithm == .tripleDES ? 1 : 0, left.offset) < (
+                right.element.algorithm == .tripleDES ? 1 : 0, right.offset
+            )
         }
         return (order.map(\.element), unusable)
     }
@@ -59,7 +62,8 @@ struct ChipAuthenticationOffer: Sendable {
 extension KeyAgreementPublicKey {
     /// The key of a ChipAuthenticationPublicKeyInfo.
     init(_ info: SecurityInfo) throws(CryptoError) {
-        guard let sequence = try? TLV.first(in: Array(info.raw)[...]), let fields = try? sequence.children(), fields.count >= 2 else {
+        guard let sequence = try? TLV.first(in: Array(info.raw)[...]), let fields = try? sequence.children(), fields.count >= 2
+        else {
             throw CryptoError(code: .encoding, detail: "no SubjectPublicKeyInfo")
         }
         try self.init(subjectPublicKeyInfo: TLV.encode(fields[1].tag, fields[1].value))
@@ -100,7 +104,9 @@ struct ChipAuthentication: Sendable {
     }
 
     mutating func drew(_ octets: [UInt8]) throws(ChipAuthenticationError) -> Action {
-        guard case .awaitingRandom = state else { throw fail(.outOfOrder, "random bytes that Chip Authentication does not wait for") }
+        guard case .awaitingRandom = state else {
+            throw fail(.outOfOrder, "random bytes that Chip Authentication does not wait for")
+        }
         do {
             let pair = try KeyAgreementKeyPair(offer.publicKey.parameters, random: octets)
             terminalIdentity = try offer.publicKey.parameters.compressed(publicKey: pair.publicKey)

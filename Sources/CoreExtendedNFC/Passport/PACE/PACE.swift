@@ -150,12 +150,14 @@ struct PACE: Sendable {
         let word = response.statusWord
         switch word {
         case 0x9000: break
-        case 0x63C0, 0x6983: throw PACEError(.passwordBlocked(word), "the \(access.name) is blocked: \(hexText(word)) to MSE:Set AT")
+        case 0x63C0, 0x6983:
+            throw PACEError(.passwordBlocked(word), "the \(access.name) is blocked: \(hexText(word)) to MSE:Set AT")
         case 0x63C1...0x63CF: remarks.append("\(word & 0x0F) tries are left for the \(access.name)")
         // Chips differ in whether they want the parameters named; 9303-11 wants it only where they are not clear.
         case 0x6A80, 0x6A88, 0x6985:
             guard !isSecond, offer.parameterId != nil else { fallthrough }
-            remarks.append("MSE:Set AT \(withId ? "with" : "without") parameters: \(hexText(word)); tried \(withId ? "without" : "with")")
+            remarks.append(
+                "MSE:Set AT \(withId ? "with" : "without") parameters: \(hexText(word)); tried \(withId ? "without" : "with")")
             return select(withId: !withId, isSecond: true)
         default: throw PACEError(.selectionRefused(word), "\(hexText(word)) \(statusText(word)) to MSE:Set AT")
         }

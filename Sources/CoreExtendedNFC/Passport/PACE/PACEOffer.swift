@@ -86,6 +86,7 @@ struct PACEOffer: Sendable {
             return try DomainParameters(algorithmIdentifier: TLV.encode(fields[1].tag, fields[1].value))
         }
         throw CryptoError(
-            code: .domainParameters, detail: "domain parameters \(info.parameterId.map { "\($0)" } ?? "without number") are unknown")
+            code: .domainParameters,
+            detail: "domain parameters \(info.parameterId.map { "\($0)" } ?? "without number") are unknown")
     }
 }
