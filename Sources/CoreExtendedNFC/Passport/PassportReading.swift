@@ -16,6 +16,7 @@ struct PassportReading {
     private let requested: Set<DataGroupId>
     private let performActiveAuth: Bool
     private let trustAnchorsDER: [Data]
+    private var trustAnchors = TrustAnchors([])
     private let onProgress: (@Sendable (String) -> Void)?
     private let observer = PassportProgress.observer
 
@@ -47,6 +48,9 @@ struct PassportReading {
     ///   errors of transports and machines are turned into ``NFCError``.
     mutating func run() async throws -> PassportModel {
         guard !requested.isEmpty else { throw NFCError.unsupportedOperation("no data group was asked for") }
+        do { trustAnchors = try TrustAnchors(files: trustAnchorsDER.map { Array($0) }) } catch {
+            throw NFCError.unsupportedOperation("\(error)")
+        }
         try await readCardAccess()
         // PACE belongs here, before the application is selected; the application is then selected under secure messaging.
         try await selectApplication()
@@ -319,8 +323,13 @@ struct PassportReading {
             throw firstFailure ?? failures.values.first ?? NFCError.dataGroupNotAvailable("no file could be read")
         }
         var model = PassportModel(
-            rawDataGroups: files, cardAccessRaw: cardAccessRaw, trustAnchorsDER: trustAnchorsDER, dataGroupReadStatus: statuses)
+            rawDataGroups: files, cardAccessRaw: cardAccessRaw, performPassiveAuthentication: false, dataGroupReadStatus: statuses)
         model.securityReport = report
+        if files[.sod] != nil {
+            // Certificates are judged at the environment's calendar; a replay that has none recorded stops here and says so.
+            let today = CertificateTime(nanoseconds: try CardEnvironment.current.calendarNanoseconds())
+            model.authenticatePassively(anchors: trustAnchors, today: today)
+        }
         model.problems = problems + model.problems
         if requested.contains(.dg1), model.dataGroupReadStatus[.dg1] != .read {
             let reason = model.problems.first { $0.dataGroup == .dg1 }?.detail ?? "DG1 was not read"
