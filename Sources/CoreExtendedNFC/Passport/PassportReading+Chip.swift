@@ -53,9 +53,8 @@ extension PassportReading {
             try offer.parameters.verifiesChipAuthentication(
                 data: proof.data, staticKey: key.octets, mappingKey: proof.mappingKey)
         else { return PassportStage(.failed, "the chip does not have the private key of EF.CardSecurity") }
-        let anchors = try TrustAnchors(files: request.trustAnchorsDER.map { Array($0) })
         let today = CertificateTime(nanoseconds: try CardEnvironment.current.calendarNanoseconds())
-        let signature = PassiveAuthentication.verify(cardSecurity: security, anchors: anchors, today: today)
+        let signature = PassiveAuthentication.verify(cardSecurity: security, anchors: trustAnchors, today: today)
         let proven = "proven by chip authentication mapping"
         switch signature.stage.status {
         case .succeeded: return PassportStage(.succeeded, proven)

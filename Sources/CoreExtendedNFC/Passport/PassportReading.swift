@@ -9,6 +9,7 @@ struct PassportRequest: Sendable {
     var access: PassportAccess
     var dataGroups: Set<DataGroupId>
     var performActiveAuth = true
+    /// In DER or PEM, or master lists.
     var trustAnchorsDER: [Data] = []
     var terminal: TerminalCredentials?
 }
@@ -40,6 +41,7 @@ struct PassportReading {
     /// The terminal's key of Chip Authentication, compressed; nil until it was done.
     var terminalKey: [UInt8]?
     var activeAuthResult: ActiveAuthenticationStatus?
+    private(set) var trustAnchors = TrustAnchors([])
 
     init(transport: any NFCTagTransport, _ request: PassportRequest, onProgress: (@Sendable (String) -> Void)?) {
         link = PassportLink(transport)
@@ -51,6 +53,9 @@ struct PassportReading {
     ///   before errors of transports and machines are turned into ``NFCError``.
     mutating func run() async throws -> PassportModel {
         guard !request.dataGroups.isEmpty else { throw NFCError.unsupportedOperation("no data group was asked for") }
+        do { trustAnchors = try TrustAnchors(files: request.trustAnchorsDER.map { Array($0) }) } catch {
+            throw NFCError.unsupportedOperation("\(error)")
+        }
         let channel = try await openChannel()
         try await readFiles(over: channel)
         return try model()
@@ -198,10 +203,14 @@ struct PassportReading {
             throw firstFailure ?? failures.values.first ?? NFCError.dataGroupNotAvailable("no file could be read")
         }
         var model = PassportModel(
-            rawDataGroups: files, cardAccessRaw: cardAccessRaw, trustAnchorsDER: request.trustAnchorsDER,
-            dataGroupReadStatus: statuses)
-        report.passiveAuthentication = model.securityReport.passiveAuthentication
+            rawDataGroups: files, cardAccessRaw: cardAccessRaw, performPassiveAuthentication: false, dataGroupReadStatus: statuses
+        )
         model.securityReport = report
+        if files[.sod] != nil {
+            // Certificates are judged at the environment's calendar; a replay that has none recorded stops here and says so.
+            let today = CertificateTime(nanoseconds: try CardEnvironment.current.calendarNanoseconds())
+            model.authenticatePassively(anchors: trustAnchors, today: today)
+        }
         model.activeAuthResult = activeAuthResult
         model.problems = problems + model.problems
         if request.dataGroups.contains(.dg1), model.dataGroupReadStatus[.dg1] != .read {

@@ -6,11 +6,11 @@ import Octets
 extension VirtualCardCatalog {
     static let passport = VirtualCardKind(
         name: "passport",
-        summary: "a travel document with BAC, PACE and the ICAO specimen's data",
+        summary: "a travel document: BAC, PACE, the ICAO specimen's data",
         options: commonOptions + [
             VirtualCardOption("mrz", "LINES", "the machine readable zone, commas between its lines"),
             VirtualCardOption("dg", "LIST", "the data groups: 1-5, 7, 11-16 (default 1,2)"),
-            VirtualCardOption("photo", "BYTES", "the least length of the image in DG2, up to 1000000"),
+            VirtualCardOption("photo", "BYTES", "the least length of DG2's image, up to 1000000"),
             VirtualCardOption("pace", "LIST", "ways to do PACE: ecdh-gm-aes128:13,dh-im-3des:2"),
             VirtualCardOption("can", "DIGITS", "the card access number (default 123456)"),
             VirtualCardOption("pin", "DIGITS", "a PIN for PACE, three tries"),
@@ -18,10 +18,10 @@ extension VirtualCardCatalog {
             VirtualCardOption("no-bac", nil, "PACE alone opens it"),
             VirtualCardOption("ca", "LIST", "ways to do Chip Authentication: ecdh-aes128:13"),
             VirtualCardOption("aa", "KIND", "Active Authentication: rsa or ecdsa:13"),
-            VirtualCardOption("ta", nil, "Terminal Authentication: DG3 and DG4 for specimen terminals"),
+            VirtualCardOption("ta", nil, "Terminal Authentication opens DG3 and DG4"),
             VirtualCardOption("chunk", "BYTES", "the most bytes of a file in one answer"),
             VirtualCardOption("strict", nil, "a read past a file's end ends the session (6B00)"),
-            VirtualCardOption("quirk", "LIST", "what real chips do: " + quirkNames),
+            VirtualCardOption("quirk", "LIST", "what real chips do, see below: refuse-le,drop"),
             VirtualCardOption("delay", "MS", "how long each answer takes"),
             VirtualCardOption("issuer", "N", "the seed of the authority that signs (default 0)"),
         ]
@@ -51,8 +51,6 @@ extension VirtualCardCatalog {
     public static let passportQuirks: [(name: String, summary: String)] = PassportQuirk.allCases.map {
         ($0.rawValue, $0.summary)
     }
-
-    private static let quirkNames = "refuse-le,6C,drop"
 }
 
 /// What a virtual passport is made from: the options, and the keys that follow from the issuer's seed.

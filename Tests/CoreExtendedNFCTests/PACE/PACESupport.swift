@@ -63,14 +63,18 @@ final class Lines: Sendable {
 /// A transport that changes what passes.
 final class Tampering: ISO7816TagTransporting, CardConnection {
     let inner: VirtualCardTransport
-    private let count = Mutex(0)
-    private let change: @Sendable (Int, [UInt8], [UInt8]) -> [UInt8]
+    private let seen = Mutex<[(command: [UInt8], answer: [UInt8])]>([])
+    private let change: @Sendable ([UInt8], [UInt8]) -> [UInt8]
 
-    /// - Parameter change: gets the number of the exchange from 1, the command and the answer; gives the answer to pass on.
-    init(_ inner: VirtualCardTransport, _ change: @escaping @Sendable (Int, [UInt8], [UInt8]) -> [UInt8]) {
+    /// - Parameter change: gets a command and its answer; gives the answer to pass on.
+    init(_ inner: VirtualCardTransport, _ change: @escaping @Sendable ([UInt8], [UInt8]) -> [UInt8] = { $1 }) {
         self.inner = inner
         self.change = change
     }
+
+    /// What passed, answers as the card gave them.
+    var exchanges: [(command: [UInt8], answer: [UInt8])] { seen.withLock { $0 } }
+    func forget() { seen.withLock { $0 = [] } }
 
     var identifier: Data { inner.identifier }
     var initialAID: String { "" }
@@ -82,12 +86,9 @@ final class Tampering: ISO7816TagTransporting, CardConnection {
     func removeCard() async throws { try await inner.removeCard() }
 
     func sendAPDU(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
-        let number = count.withLock { count in
-            count += 1
-            return count
-        }
         let answer = try await inner.sendAPDU(apdu)
-        return try ResponseAPDU(bytes: change(number, apdu.octets, answer.octets))
+        seen.withLock { $0.append((apdu.octets, answer.octets)) }
+        return try ResponseAPDU(bytes: change(apdu.octets, answer.octets))
     }
 
     func sendAPDUWithChaining(_ apdu: CommandAPDU) async throws -> ResponseAPDU { try await sendAPDU(apdu) }
