@@ -29,8 +29,8 @@ import VirtualCards
     /// The second bare status word in a row says that the session is gone.
     @Test func twoBareStatusWordsEndTheRead() async throws {
         let lines = Lines()
-        let model = try await read(try virtualPassport("quirk=refuse-le&chunk=60"), lines: lines)
-        #expect(model.dataGroupReadStatus == [.com: .read, .sod: .failed, .dg1: .notRead, .dg2: .notRead])
+        let model = try await read(try virtualPassport("quirk=refuse-le&chunk=60"), [.com, .sod, .dg2], lines: lines)
+        #expect(model.dataGroupReadStatus == [.com: .read, .sod: .failed, .dg2: .notRead])
         #expect(lines.all.contains { $0.hasPrefix("read  EF.SOD, FAILED at 4 of ") })
         #expect(model.problems.first?.kind == .channel)
         #expect(model.problems.first?.side == .card)
@@ -111,7 +111,7 @@ import VirtualCards
     @Test(arguments: ["needs-84", "no-84"])
     func theParametersAreNamedOrNotAsTheChipWants(quirk: String) async throws {
         // Two ways with one protocol: the parameters have to be named, unless the chip minds.
-        for ways in ["ecdh-gm-aes128:13", "ecdh-gm-aes128:13,ecdh-gm-aes128:12"] {
+        for ways in ["ecdh-gm-aes128:13", "ecdh-gm-aes128:12,ecdh-gm-aes128:13"] {
             let card = Tampering(try virtualPassport("pace=\(ways)&quirk=\(quirk)"))
             let model = try await read(card, [.dg1])
             #expect(model.securityReport.pace.status == .succeeded)
