@@ -37,8 +37,8 @@ extension PassportReading {
         }
         let name = "EF.CardAccess"
         let answer = try await link.exchange(CommandAPDU(cla: 0, ins: 0xA4, p1: 0x02, p2: 0x0C, data: Data([0x01, 0x1C])))
-        // A card that has no such file says 6A82; one that minds the way of selecting still has its short identifier.
-        let byShortIdentifier = !answer.isSuccess && answer.statusWord != 0x6A82
+        // A card that has no such file says so; one that minds the way of selecting still has its short identifier.
+        let byShortIdentifier = !answer.isSuccess && ![0x6A82, 0x6A83, 0x6A88].contains(answer.statusWord)
         guard answer.isSuccess || byShortIdentifier else {
             return noteNoCardAccess(answer.statusWord)
         }
