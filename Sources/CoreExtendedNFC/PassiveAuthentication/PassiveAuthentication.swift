@@ -96,14 +96,16 @@ public enum PassiveAuthentication {
         }
         report.signatureAlgorithm = signer.scheme?.name ?? signer.signatureAlgorithm
         let included = signed.certificate(of: signer)
-        guard let certificate = included ?? anchors.certificates.first(where: signer.isIdentified) else {
+        // The one certificate inside is the signer's although the name is another's: issuers get it wrong, and the key tells.
+        let only = signed.certificates.count == 1 ? signed.certificates.first : nil
+        guard let certificate = included ?? anchors.certificates.first(where: signer.isIdentified) ?? only else {
             report.signature = .unsupported
             report.detail =
                 signed.certificateFaults.first.map { "the signer's certificate cannot be read: \($0)" }
                 ?? "the signer's certificate is not in \(name)"
             return
         }
-        if included == nil { report.findings.append(.signerCertificateNotIncluded) }
+        if included == nil { report.findings.append(certificate == only ? .signerNamedWrongly : .signerCertificateNotIncluded) }
         report.signer = certificate.subject.description
         switch signed.verify(signer, certificate: certificate) {
         case .valid: report.signature = .valid
@@ -234,15 +236,11 @@ public enum PassiveAuthentication {
         }
     }
 
-    /// Times that cannot be: a signature from outside the signer's validity, a certificate of the future. One that ended since is usual: a
-    /// document outlives its signer's right to sign.
+    /// A certificate of the future cannot have signed anything. One that has ended since is usual: documents outlive their signers' right
+    /// to sign. The time of signing is the signer's own word and decides nothing.
     private static func timeFault(_ findings: [PassiveAuthenticationReport.Finding]) -> String? {
         for finding in findings {
-            switch finding {
-            case .notYetValid(let certificate, let day): return "the certificate of \(certificate) begins on \(day)"
-            case .signedOutsideValidity(let day): return "the document was signed on \(day), outside the validity of its signer's certificate"
-            default: continue
-            }
+            if case .notYetValid(let certificate, let day) = finding { return "the certificate of \(certificate) begins on \(day)" }
         }
         return nil
     }
