@@ -103,7 +103,8 @@ public struct CertificateExtensions: Sendable, Hashable {
             case "2.5.29.14":
                 // Some issuers leave out the OCTET STRING inside.
                 let inner = try? value.inner(tag: 0x04)
-                subjectKeyIdentifier = Array(inner.map { $0.octets.count == value.value.count ? $0.value : value.value } ?? value.value)
+                subjectKeyIdentifier = Array(
+                    inner.map { $0.octets.count == value.value.count ? $0.value : value.value } ?? value.value)
             case "2.5.29.35": authorityKeyIdentifier = try value.inner(tag: 0x30).children().first(0x80).map { Array($0.value) }
             case "2.5.29.19": isAuthority = try value.inner(tag: 0x30).children().first(0x01)?.value.first == 0xFF
             case "2.5.29.15": keyUsage = Array(try value.inner(tag: 0x03).value.dropFirst())

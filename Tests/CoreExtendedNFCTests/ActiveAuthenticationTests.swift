@@ -17,7 +17,8 @@ import Testing
         _ kind: SpecimenIssuer.KeyKind, _ algorithm: PassportActiveAuthentication.Algorithm, spellsCurve: Bool = false
     ) throws -> PassportActiveAuthentication {
         var random = CardRandom(seed: 5, use: "aa")
-        return try PassportActiveAuthentication(key: try SigningKey(kind, &random), algorithm: algorithm, spellsCurve: spellsCurve)
+        return try PassportActiveAuthentication(
+            key: try SigningKey(kind, &random), algorithm: algorithm, spellsCurve: spellsCurve)
     }
 
     private func answer(_ chip: PassportActiveAuthentication, _ challenge: [UInt8] = challenge) throws -> [UInt8] {
@@ -49,11 +50,14 @@ import Testing
         }
     }
 
-    @Test(arguments: Digest.allCases, [false, true]) func rsaChipsProveThemselvesWithEveryTrailer(digest: Digest, short: Bool) throws {
+    @Test(arguments: Digest.allCases, [false, true]) func rsaChipsProveThemselvesWithEveryTrailer(digest: Digest, short: Bool)
+        throws
+    {
         guard !short || digest == .sha1 else { return }
         let chip = try chip(.rsa(bits: 1024), .rsa(digest, shortTrailer: short))
         let outcome = try run(chip, algorithm: nil)
-        #expect(outcome == ActiveAuthentication.Outcome(status: .verified, detail: "RSA 1024, ISO 9796-2 with \(digest.rawValue)"))
+        #expect(
+            outcome == ActiveAuthentication.Outcome(status: .verified, detail: "RSA 1024, ISO 9796-2 with \(digest.rawValue)"))
         // ISO/IEC 9796-2: header, M1, hash, trailer.
         let opened = try #require(try chip.key.publicKey.recovered(from: try answer(chip)))
         #expect(opened.first == 0x6A)
@@ -80,7 +84,10 @@ import Testing
     func ellipticChipsProveThemselves(digest: Digest, curve: Int) throws {
         for algorithm in [PassportActiveAuthentication.Algorithm.ecdsa(digest), .ecdsaSequence(digest)] {
             let chip = try chip(.standardized(curve), algorithm, spellsCurve: curve == 13)
-            #expect(try self.algorithm(of: chip) == "0.4.0.127.0.7.1.1.4.1.\([Digest.sha1, .sha224, .sha256, .sha384, .sha512].firstIndex(of: digest).map { $0 + 1 } ?? 0)")
+            #expect(
+                try self.algorithm(of: chip)
+                    == "0.4.0.127.0.7.1.1.4.1.\([Digest.sha1, .sha224, .sha256, .sha384, .sha512].firstIndex(of: digest).map { $0 + 1 } ?? 0)"
+            )
             let outcome = try run(chip, algorithm: try self.algorithm(of: chip))
             #expect(outcome?.status == .verified, "\(outcome?.detail ?? "")")
         }
@@ -107,7 +114,8 @@ import Testing
             for index in signature.indices {
                 var changed = signature
                 changed[index] ^= 1
-                #expect(ActiveAuthentication.verify(changed, challenge: Self.challenge, key: key, algorithm: oid).status == .failed)
+                #expect(
+                    ActiveAuthentication.verify(changed, challenge: Self.challenge, key: key, algorithm: oid).status == .failed)
             }
             for length in [0, 1, signature.count - 1] {
                 let cut = Array(signature.prefix(length))

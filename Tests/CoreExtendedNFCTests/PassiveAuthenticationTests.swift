@@ -29,7 +29,10 @@ import VirtualCards
     /// Every kind of key and signature that ICAO 9303-12 4.4 allows, the digest, and whether curves are spelled out.
     static let kinds: [SpecimenIssuer.Options] = {
         var all: [SpecimenIssuer.Options] = []
-        func add(_ authority: SpecimenIssuer.KeyKind, _ signer: SpecimenIssuer.KeyKind, _ digest: Digest, _ change: (inout SpecimenIssuer.Options) -> Void = { _ in }) {
+        func add(
+            _ authority: SpecimenIssuer.KeyKind, _ signer: SpecimenIssuer.KeyKind, _ digest: Digest,
+            _ change: (inout SpecimenIssuer.Options) -> Void = { _ in }
+        ) {
             var options = SpecimenIssuer.Options()
             options.authorityKey = authority
             options.signerKey = signer
@@ -169,7 +172,8 @@ import VirtualCards
         #expect(
             late.findings == [
                 .expired(
-                    certificate: "C=UT, O=Utopia Ministry of the Interior, OU=Specimens only, CN=Document Signer Utopia Specimen 1",
+                    certificate:
+                        "C=UT, O=Utopia Ministry of the Interior, OU=Specimens only, CN=Document Signer Utopia Specimen 1",
                     day: "2049-12-31"),
                 .expired(
                     certificate: "C=UT, O=Utopia Ministry of the Interior, OU=Specimens only, CN=CSCA Utopia Specimen",
@@ -204,7 +208,8 @@ import VirtualCards
         let security = try CardSecurity(try issuer.cardSecurity(infos))
         #expect(security.securityInfos.map(\.securityProtocol.name) == ["PACE ECDH-GM, AES-128"])
         let anchors = try TrustAnchors(files: [issuer.cscaCertificateDER])
-        #expect(PassiveAuthentication.verify(cardSecurity: security, anchors: anchors, today: Self.today).status == .fullyVerified)
+        #expect(
+            PassiveAuthentication.verify(cardSecurity: security, anchors: anchors, today: Self.today).status == .fullyVerified)
         #expect(
             PassiveAuthentication.verify(cardSecurity: security, anchors: TrustAnchors([]), today: Self.today).status
                 == .signatureVerified)

@@ -44,7 +44,9 @@ public enum PassiveAuthentication {
     }
 
     /// Verifies a master list's signature and the way from its signer to an anchor.
-    public static func verify(masterList: MasterList, anchors: TrustAnchors, today: CertificateTime) -> PassiveAuthenticationReport {
+    public static func verify(masterList: MasterList, anchors: TrustAnchors, today: CertificateTime)
+        -> PassiveAuthenticationReport
+    {
         verify(masterList.signedData, name: "the master list", anchors: anchors, today: today)
     }
 
@@ -171,7 +173,9 @@ public enum PassiveAuthentication {
             report.findings.append(.signedOutsideValidity(day: "\(signed)"))
         }
         let extensions = certificate.extensions
-        if extensions.privateKeyNotBefore.map({ signed < $0 }) == true || extensions.privateKeyNotAfter.map({ signed > $0 }) == true {
+        if extensions.privateKeyNotBefore.map({ signed < $0 }) == true
+            || extensions.privateKeyNotAfter.map({ signed > $0 }) == true
+        {
             report.findings.append(.signedOutsideKeyUsage(day: "\(signed)"))
         }
     }
@@ -179,10 +183,13 @@ public enum PassiveAuthentication {
     private static func judgeStrength(
         of signer: SignedData.Signer, _ certificate: Certificate, _ report: inout PassiveAuthenticationReport
     ) {
-        if signer.digest == .sha1 || signer.scheme?.digest == .sha1 { report.findings.append(.weakHash("SHA-1 of the signature")) }
+        if signer.digest == .sha1 || signer.scheme?.digest == .sha1 {
+            report.findings.append(.weakHash("SHA-1 of the signature"))
+        }
         switch certificate.publicKey {
         case .rsa(let modulus, _)? where modulus.count < 256: report.findings.append(.weakKey("RSA \(modulus.count * 8)"))
-        case .elliptic(let curve, _)? where curve.orderLength < 28: report.findings.append(.weakKey("EC \(curve.orderLength * 8)"))
+        case .elliptic(let curve, _)? where curve.orderLength < 28:
+            report.findings.append(.weakKey("EC \(curve.orderLength * 8)"))
         default: break
         }
     }
@@ -240,7 +247,9 @@ public enum PassiveAuthentication {
     /// to sign. The time of signing is the signer's own word and decides nothing.
     private static func timeFault(_ findings: [PassiveAuthenticationReport.Finding]) -> String? {
         for finding in findings {
-            if case .notYetValid(let certificate, let day) = finding { return "the certificate of \(certificate) begins on \(day)" }
+            if case .notYetValid(let certificate, let day) = finding {
+                return "the certificate of \(certificate) begins on \(day)"
+            }
         }
         return nil
     }

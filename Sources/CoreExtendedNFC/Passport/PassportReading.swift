@@ -323,7 +323,8 @@ struct PassportReading {
             throw firstFailure ?? failures.values.first ?? NFCError.dataGroupNotAvailable("no file could be read")
         }
         var model = PassportModel(
-            rawDataGroups: files, cardAccessRaw: cardAccessRaw, performPassiveAuthentication: false, dataGroupReadStatus: statuses)
+            rawDataGroups: files, cardAccessRaw: cardAccessRaw, performPassiveAuthentication: false, dataGroupReadStatus: statuses
+        )
         model.securityReport = report
         if files[.sod] != nil {
             // Certificates are judged at the environment's calendar; a replay that has none recorded stops here and says so.

@@ -86,7 +86,9 @@ enum SharedDocumentFiles {
 
     /// `name: what it is`, or the error with its place.
     static func line(_ entry: Entry) -> String {
-        do { return "\(entry.name): \(try summary(of: entry.octets, entry.kind))" } catch { return "\(entry.name): FAILS \(error)" }
+        do { return "\(entry.name): \(try summary(of: entry.octets, entry.kind))" } catch {
+            return "\(entry.name): FAILS \(error)"
+        }
     }
 
     /// Takes the file apart to the last octet.
@@ -139,7 +141,8 @@ enum SharedDocumentFiles {
         case .chipAuthenticationPublicKey(let key):
             return "\(info.securityProtocol.name), \(name(key.publicKey.parameters))\(number)"
         case .paceDomainParameters(let value): return "\(info.securityProtocol.name), \(name(value.parameters))\(number)"
-        case .chipAuthenticationDomainParameters(let value): return "\(info.securityProtocol.name), \(name(value.parameters))\(number)"
+        case .chipAuthenticationDomainParameters(let value):
+            return "\(info.securityProtocol.name), \(name(value.parameters))\(number)"
         default: return info.securityProtocol.name + number
         }
     }
@@ -170,15 +173,37 @@ enum SharedDocumentFiles {
         case .dg1: return try MRZData(dataGroup1: octets).mrzString
         case .dg2:
             let template = try BiometricTemplate.parse(octets, of: .dg2)
-            let images = template.flatMap(\.images).map { "\($0.format.rawValue) \($0.data.count)\($0.headerFollowed ? "" : " found")" }
+            let images = template.flatMap(\.images).map {
+                "\($0.format.rawValue) \($0.data.count)\($0.headerFollowed ? "" : " found")"
+            }
             let faces = template.flatMap(\.faces).map { "\($0.width)x\($0.height)" }
             return "\(template.count) templates: \((images + faces).joined(separator: ", "))"
         case .dg7:
-            return try DocumentImage.signatures(dataGroup7: octets).map { "\($0.format.rawValue) \($0.data.count)" }.joined(separator: ", ")
-        case .dg11: return try AdditionalPersonalDetails(dataGroup11: octets).texts.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: "; ")
+            return try DocumentImage.signatures(dataGroup7: octets).map { "\($0.format.rawValue) \($0.data.count)" }.joined(
+                separator: ", ")
+        case .dg11:
+            return try AdditionalPersonalDetails(dataGroup11: octets).texts.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }
+                .joined(separator: "; ")
         case .dg14: return try SecurityInfo.parse(dataGroup14: octets).map(summary).joined(separator: "; ")
-        case .dg15: return "\(try ActiveAuthenticationPublicKey.publicKeyInfo(dataGroup15: octets).signatureKey?.name ?? "unknown")"
+        case .dg15:
+            return "\(try ActiveAuthenticationPublicKey.publicKeyInfo(dataGroup15: octets).signatureKey?.name ?? "unknown")"
         default: return "-"
         }
     }
+}
+
+/// The same numbers in every run.
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    /// 0 ..< `limit`.
+    mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(max(1, limit))) }
 }
