@@ -100,7 +100,11 @@ public struct CertificateExtensions: Sendable, Hashable {
             let isCritical = parts.count > 2 && parts[1].value.first == 0xFF
             let value = try parts.element(parts.count - 1, of: item, tag: 0x04)
             switch identifier {
-            case "2.5.29.14": subjectKeyIdentifier = Array(try value.inner(tag: 0x04).value)
+            case "2.5.29.14":
+                // Some issuers leave out the OCTET STRING inside.
+                let inner = try? value.inner(tag: 0x04)
+                subjectKeyIdentifier = Array(
+                    inner.map { $0.octets.count == value.value.count ? $0.value : value.value } ?? value.value)
             case "2.5.29.35": authorityKeyIdentifier = try value.inner(tag: 0x30).children().first(0x80).map { Array($0.value) }
             case "2.5.29.19": isAuthority = try value.inner(tag: 0x30).children().first(0x01)?.value.first == 0xFF
             case "2.5.29.15": keyUsage = Array(try value.inner(tag: 0x03).value.dropFirst())

@@ -37,8 +37,14 @@ extension SignedData {
                 guard contentType == "1.2.840.113549.1.7.1" else { return .invalid("there are no signed attributes") }
                 signed = content
             }
-            guard try key.verifies(signer.signature, over: signed, by: scheme) else { return .invalid("the signature is wrong") }
-            if Self.isKnownToLibrary(signer.signatureAlgorithm), signers.count == 1, !verifiedByLibrary(certificate) {
+            let form = Self.form(of: signer.signature, scheme, key)
+            var isRight = try key.verifies(signer.signature, over: signed, by: form)
+            if !isRight { isRight = try verifies(signer, signed, form, digest, key) }
+            guard isRight else { return .invalid("the signature is wrong") }
+            // libcrypto wants the signer named and the form of the algorithm, which some issuers do not write.
+            if form == scheme, scheme.digest == digest, Self.isKnownToLibrary(signer.signatureAlgorithm), signers.count == 1,
+                signer.isIdentified(by: certificate), !verifiedByLibrary(certificate)
+            {
                 return .invalid("libcrypto's CMS refuses the signature")
             }
             return .valid
@@ -46,6 +52,31 @@ extension SignedData {
             return error.code == .algorithm || error.code == .publicKey
                 ? .unsupported(error.detail) : .invalid(error.detail)
         }
+    }
+
+    /// Whether the signature was made with the hash function that stands beside the algorithm, where the algorithm names another: some
+    /// issuers' software writes one identifier for all lengths.
+    private func verifies(
+        _ signer: Signer, _ signed: [UInt8], _ scheme: SignatureScheme, _ digest: Digest, _ key: PublicKey
+    ) throws(CryptoError) -> Bool {
+        let other: SignatureScheme
+        switch scheme {
+        case .rsaPKCS1: other = .rsaPKCS1(digest)
+        case .ecdsa: other = .ecdsa(digest)
+        case .ecdsaPlain: other = .ecdsaPlain(digest)
+        // The parameters of PSS say everything.
+        case .rsaPSS: return false
+        }
+        guard digest != scheme.digest, digest != .sha1 else { return false }
+        return try key.verifies(signer.signature, over: signed, by: other)
+    }
+
+    /// The scheme in the form that a signature has: r and s alone come under the identifier of the SEQUENCE too.
+    private static func form(of signature: [UInt8], _ scheme: SignatureScheme, _ key: PublicKey) -> SignatureScheme {
+        guard case .ecdsa(let digest) = scheme, case .elliptic(let curve, _) = key, signature.count == 2 * curve.orderLength,
+            ECDSASignature.plain(fromDER: signature, curve) == nil
+        else { return scheme }
+        return .ecdsaPlain(digest)
     }
 
     /// libcrypto's verdict over the whole message, with `certificate` taken as the signer's whoever issued it.

@@ -40,9 +40,10 @@ public struct SubjectPublicKeyInfo: Sendable, Hashable {
         switch (algorithm, parameters) {
         case (Self.rsa, _), (Self.rsaPSS, _):
             guard let object = try? DataObject(key), let parts = try? object.elements(of: 0x30), parts.count >= 2,
-                let modulus = try? parts[0].unsignedInteger(), let exponent = try? parts[1].unsignedInteger()
+                parts[0].tag == 0x02, parts[1].tag == 0x02
             else { return nil }
-            return .rsa(modulus: modulus, exponent: exponent)
+            // Some issuers leave out the zero before a modulus whose first bit is set.
+            return .rsa(modulus: parts[0].value.drop { $0 == 0 }.map { $0 }, exponent: parts[1].value.drop { $0 == 0 }.map { $0 })
         case (_, .curve(let curve)): return .elliptic(curve, point: key)
         default: return nil
         }

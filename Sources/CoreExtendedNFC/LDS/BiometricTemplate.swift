@@ -99,7 +99,7 @@ struct BiometricRecords {
         } else if octets.starts(with: Array("IIR\0".utf8)) {
             images = Self.irises(octets)
         } else if let objects = try? block.children() {
-            // ISO/IEC 39794: the image is an octet string under [0] wherever the standard's modules put it.
+            // ISO/IEC 39794: the image is a primitive under a context tag, wherever the standard's modules put it.
             var budget = 4_096
             images = objects.flatMap { Self.extensible($0, &budget) }
         }
@@ -157,7 +157,7 @@ struct BiometricRecords {
     private static func extensible(_ object: DataObject, _ budget: inout Int) -> [DocumentImage] {
         guard budget > 0 else { return [] }
         budget -= 1
-        if object.tag == 0x80, ImageFormat(object.value) != .unknown { return [DocumentImage(object.value)] }
+        if (0x80...0x9E).contains(object.tag), ImageFormat(object.value) != .unknown { return [DocumentImage(object.value)] }
         var first = object.tag
         while first > 0xFF { first >>= 8 }
         guard first & 0x20 != 0, let inner = try? object.children() else { return [] }

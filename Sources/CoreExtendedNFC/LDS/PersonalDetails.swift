@@ -148,7 +148,9 @@ private struct DetailFields {
     /// A date of ASCII digits, or of half as many octets in BCD.
     func date(_ tag: UInt32, digits: Int = 8) throws(DataObjectError) -> String? {
         guard let object = objects.first(tag), !object.value.isEmpty else { return nil }
-        if object.value.count == digits, object.value.allSatisfy({ (0x30...0x39).contains($0) }) { return Self.text(object.value) }
+        if object.value.count == digits, object.value.allSatisfy({ (0x30...0x39).contains($0) }) {
+            return Self.text(object.value)
+        }
         let nibbles = object.value.flatMap { [$0 >> 4, $0 & 0x0F] }
         guard nibbles.count == digits, nibbles.allSatisfy({ $0 <= 9 }) else {
             throw object.fault(.value, "a date that is neither \(digits) digits nor \(digits / 2) octets of BCD")

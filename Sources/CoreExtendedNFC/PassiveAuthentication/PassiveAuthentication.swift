@@ -44,7 +44,9 @@ public enum PassiveAuthentication {
     }
 
     /// Verifies a master list's signature and the way from its signer to an anchor.
-    public static func verify(masterList: MasterList, anchors: TrustAnchors, today: CertificateTime) -> PassiveAuthenticationReport {
+    public static func verify(masterList: MasterList, anchors: TrustAnchors, today: CertificateTime)
+        -> PassiveAuthenticationReport
+    {
         verify(masterList.signedData, name: "the master list", anchors: anchors, today: today)
     }
 
@@ -96,14 +98,16 @@ public enum PassiveAuthentication {
         }
         report.signatureAlgorithm = signer.scheme?.name ?? signer.signatureAlgorithm
         let included = signed.certificate(of: signer)
-        guard let certificate = included ?? anchors.certificates.first(where: signer.isIdentified) else {
+        // The one certificate inside is the signer's although the name is another's: issuers get it wrong, and the key tells.
+        let only = signed.certificates.count == 1 ? signed.certificates.first : nil
+        guard let certificate = included ?? anchors.certificates.first(where: signer.isIdentified) ?? only else {
             report.signature = .unsupported
             report.detail =
                 signed.certificateFaults.first.map { "the signer's certificate cannot be read: \($0)" }
                 ?? "the signer's certificate is not in \(name)"
             return
         }
-        if included == nil { report.findings.append(.signerCertificateNotIncluded) }
+        if included == nil { report.findings.append(certificate == only ? .signerNamedWrongly : .signerCertificateNotIncluded) }
         report.signer = certificate.subject.description
         switch signed.verify(signer, certificate: certificate) {
         case .valid: report.signature = .valid
@@ -169,7 +173,9 @@ public enum PassiveAuthentication {
             report.findings.append(.signedOutsideValidity(day: "\(signed)"))
         }
         let extensions = certificate.extensions
-        if extensions.privateKeyNotBefore.map({ signed < $0 }) == true || extensions.privateKeyNotAfter.map({ signed > $0 }) == true {
+        if extensions.privateKeyNotBefore.map({ signed < $0 }) == true
+            || extensions.privateKeyNotAfter.map({ signed > $0 }) == true
+        {
             report.findings.append(.signedOutsideKeyUsage(day: "\(signed)"))
         }
     }
@@ -177,10 +183,13 @@ public enum PassiveAuthentication {
     private static func judgeStrength(
         of signer: SignedData.Signer, _ certificate: Certificate, _ report: inout PassiveAuthenticationReport
     ) {
-        if signer.digest == .sha1 || signer.scheme?.digest == .sha1 { report.findings.append(.weakHash("SHA-1 of the signature")) }
+        if signer.digest == .sha1 || signer.scheme?.digest == .sha1 {
+            report.findings.append(.weakHash("SHA-1 of the signature"))
+        }
         switch certificate.publicKey {
         case .rsa(let modulus, _)? where modulus.count < 256: report.findings.append(.weakKey("RSA \(modulus.count * 8)"))
-        case .elliptic(let curve, _)? where curve.orderLength < 28: report.findings.append(.weakKey("EC \(curve.orderLength * 8)"))
+        case .elliptic(let curve, _)? where curve.orderLength < 28:
+            report.findings.append(.weakKey("EC \(curve.orderLength * 8)"))
         default: break
         }
     }
@@ -234,14 +243,12 @@ public enum PassiveAuthentication {
         }
     }
 
-    /// Times that cannot be: a signature from outside the signer's validity, a certificate of the future. One that ended since is usual: a
-    /// document outlives its signer's right to sign.
+    /// A certificate of the future cannot have signed anything. One that has ended since is usual: documents outlive their signers' right
+    /// to sign. The time of signing is the signer's own word and decides nothing.
     private static func timeFault(_ findings: [PassiveAuthenticationReport.Finding]) -> String? {
         for finding in findings {
-            switch finding {
-            case .notYetValid(let certificate, let day): return "the certificate of \(certificate) begins on \(day)"
-            case .signedOutsideValidity(let day): return "the document was signed on \(day), outside the validity of its signer's certificate"
-            default: continue
+            if case .notYetValid(let certificate, let day) = finding {
+                return "the certificate of \(certificate) begins on \(day)"
             }
         }
         return nil

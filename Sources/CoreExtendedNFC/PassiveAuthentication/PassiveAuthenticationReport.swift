@@ -51,6 +51,8 @@ public struct PassiveAuthenticationReport: Sendable, Codable, Equatable {
         case weakKey(String)
         /// The signer's certificate is not in EF.SOD; it was found among the anchors.
         case signerCertificateNotIncluded
+        /// The signer is named as another than the one whose certificate is inside; that one's key made the signature.
+        case signerNamedWrongly
         /// The content type is not that of today's documents.
         case oldContentType(String)
     }
