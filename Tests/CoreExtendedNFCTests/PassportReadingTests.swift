@@ -299,7 +299,8 @@ private func selections(_ chip: SecuredChip) -> [DataGroupId] {
         #expect(
             lines.withLock { $0 }.prefix(3) == [
                 "access  EF.CardAccess: PACE-ECDH-IM-AES-CBC-CMAC-256, parameters 18",
-                "access  PACE: FAILED 6D00 unknown command to MSE:Set AT", "access  BAC: keys agreed; PACE was offered and not used",
+                "access  PACE: FAILED 6D00 unknown command to MSE:Set AT",
+                "access  BAC: keys agreed; PACE was offered and not used",
             ])
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Octets
+import TestSupport
 import Testing
 
 @testable import CardCrypto

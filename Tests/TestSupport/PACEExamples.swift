@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT
 
 /// The worked examples of PACE in ICAO 9303-11 appendices G.1, G.2 and H.1, recomputed for this project.
-enum PACEExamples {
+public enum PACEExamples {
     /// One example; keys and nonces in hexadecimal.
-    struct Example: Sendable {
-        var name: String
-        var parameters: Int
-        var passwordKey: String
-        var encryptedNonce: String
-        var nonce: String
-        var mappingSecretIFD = ""
-        var mappingPublicIFD = ""
-        var mappingSecretIC = ""
-        var mappingPublicIC = ""
-        var terminalNonce = ""
-        var generator: String
-        var secretIFD: String
-        var publicIFD: String
-        var secretIC: String
-        var publicIC: String
-        var sharedSecret: String
-        var encryptionKey: String
-        var macKey: String
-        var tokenIFD: String
-        var tokenIC: String
+    public struct Example: Sendable {
+        public var name: String
+        public var parameters: Int
+        public var passwordKey: String
+        public var encryptedNonce: String
+        public var nonce: String
+        public var mappingSecretIFD = ""
+        public var mappingPublicIFD = ""
+        public var mappingSecretIC = ""
+        public var mappingPublicIC = ""
+        public var terminalNonce = ""
+        public var generator: String
+        public var secretIFD: String
+        public var publicIFD: String
+        public var secretIC: String
+        public var publicIC: String
+        public var sharedSecret: String
+        public var encryptionKey: String
+        public var macKey: String
+        public var tokenIFD: String
+        public var tokenIC: String
         /// The value octets of the protocol's object identifier.
-        var protocolOID: String
+        public var protocolOID: String
     }
 
-    static let ecdhGeneric = Example(
+    public static let ecdhGeneric = Example(
         name: "G.1: ECDH, generic mapping, AES-128, brainpoolP256r1",
         parameters: 13,
         passwordKey: "89DED1B26624EC1E634C1989302849DD",
@@ -60,7 +60,7 @@ enum PACEExamples {
         tokenIC: "3ABB9674BCE93C08",
         protocolOID: "04007F00070202040202")
 
-    static let dhGeneric = Example(
+    public static let dhGeneric = Example(
         name: "G.2: DH, generic mapping, AES-128, 1024/160",
         parameters: 0,
         passwordKey: "89DED1B26624EC1E634C1989302849DD",
@@ -100,7 +100,7 @@ enum PACEExamples {
         tokenIC: "917F37B5C0E6D8D1",
         protocolOID: "04007F00070202040102")
 
-    static let ecdhIntegrated = Example(
+    public static let ecdhIntegrated = Example(
         name: "H.1: ECDH, integrated mapping, AES-128, brainpoolP256r1",
         parameters: 13,
         passwordKey: "591468CDA83D65219CCCB8560233600F",
@@ -125,5 +125,5 @@ enum PACEExamples {
         tokenIC: "75D4D96E8D5B0308",
         protocolOID: "04007F00070202040402")
 
-    static let all = [ecdhGeneric, dhGeneric, ecdhIntegrated]
+    public static let all = [ecdhGeneric, dhGeneric, ecdhIntegrated]
 }
