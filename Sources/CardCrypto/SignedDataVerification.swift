@@ -33,8 +33,9 @@ extension SignedData {
                 }
                 signed = attributes
             } else {
-                // Only plain data may be signed without attributes (5.3).
-                guard contentType == "1.2.840.113549.1.7.1" else { return .invalid("there are no signed attributes") }
+                // Only plain data should be signed without attributes (5.3), which some issuers pass over. What could be the attributes
+                // of another message is refused: its signature would be taken for one over content.
+                guard !Self.readsAsAttributes(content) else { return .invalid("the content is the signed attributes of another message") }
                 signed = content
             }
             let form = Self.form(of: signer.signature, scheme, key)
@@ -51,6 +52,13 @@ extension SignedData {
         } catch {
             return error.code == .algorithm || error.code == .publicKey
                 ? .unsupported(error.detail) : .invalid(error.detail)
+        }
+    }
+
+    private static func readsAsAttributes(_ content: [UInt8]) -> Bool {
+        guard let set = try? DataObject(content, tag: 0x31), let items = try? set.children() else { return false }
+        return items.contains { item in
+            (try? item.children().first?.objectIdentifier()) == "1.2.840.113549.1.9.3"
         }
     }
 
