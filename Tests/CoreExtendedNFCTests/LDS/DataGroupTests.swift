@@ -14,7 +14,8 @@ import VirtualCards
 
     /// The example of ICAO 9303-10 4.7.11, with the dates of both forms and two other names.
     @Test func dg11IsReadFieldByField() throws {
-        let names = octets("020102") + TLV.encode(0x5F0F, Array("BROWN<<MARY".utf8)) + TLV.encode(0x5F0F, Array("SMITH<<MARY".utf8))
+        let names =
+            octets("020102") + TLV.encode(0x5F0F, Array("BROWN<<MARY".utf8)) + TLV.encode(0x5F0F, Array("SMITH<<MARY".utf8))
         let file = group(
             0x6B,
             [
@@ -81,10 +82,13 @@ import VirtualCards
 
     @Test func displayedImagesAreCounted() throws {
         let wsq = octets("FFA0FFA4003A")
-        let images = try DocumentImage.signatures(dataGroup7: group(0x67, [(0x02, [2]), (0x5F43, octets("FFD8FFE1")), (0x5F43, wsq)]))
+        let images = try DocumentImage.signatures(
+            dataGroup7: group(0x67, [(0x02, [2]), (0x5F43, octets("FFD8FFE1")), (0x5F43, wsq)]))
         #expect(images.map(\.format) == [.jpeg, .wsq])
         #expect(images.last?.data == Data(wsq))
-        #expect(try DocumentImage.portraits(dataGroup5: group(0x65, [(0x02, [1]), (0x5F40, octets("FF4FFF51"))])).first?.format == .jpeg2000)
+        #expect(
+            try DocumentImage.portraits(dataGroup5: group(0x65, [(0x02, [1]), (0x5F40, octets("FF4FFF51"))])).first?.format
+                == .jpeg2000)
         let error = #expect(throws: LDSError.self) {
             try DocumentImage.portraits(dataGroup5: group(0x65, [(0x02, [2]), (0x5F40, octets("FF4FFF51"))]))
         }
@@ -139,7 +143,9 @@ import VirtualCards
             big(20 + 8 + 12 + image.count, 4) + big(1, 2) + [0x02, 0x03, 0x04] + octets("000005") + octets("0001")
             + octets("010203") + octets("000000") + [UInt8](repeating: 0, count: 8)
         let information = [0x01, 0x00] + big(337, 2) + big(449, 2) + [0x01, 0x02] + big(7, 2) + big(90, 2)
-        let record = Array("FAC\0010\0".utf8) + big(14 + face.count + information.count + image.count, 4) + big(1, 2) + face + information + image
+        let record =
+            Array("FAC\0010\0".utf8) + big(14 + face.count + information.count + image.count, 4) + big(1, 2) + face + information
+            + image
         let found = try FaceImage(dataGroup2: template(0x75, "88020008", record))
         #expect(found.details?.sex == 2 && found.details?.eyeColour == 3 && found.details?.hairColour == 4)
         #expect(found.details?.features == 5 && found.details?.expression == 1 && found.details?.pose == [1, 2, 3])
@@ -150,7 +156,8 @@ import VirtualCards
     @Test func theDirectoryListsApplications() throws {
         let file = octets("61094F07A0000002471001" + "0000" + "61124F0AA000000167455349474E50044142434400" + "FFFF")
         // The second template has one octet too many inside: filler.
-        let applications = try ApplicationTemplate.parse(directory: octets("61094F07A0000002471001" + "0000" + "61124F0AA000000167455349474E500441424344" + "FFFF"))
+        let applications = try ApplicationTemplate.parse(
+            directory: octets("61094F07A0000002471001" + "0000" + "61124F0AA000000167455349474E500441424344" + "FFFF"))
         #expect(applications.map { Hex.encode($0.identifier) } == ["A0000002471001", "A000000167455349474E"])
         #expect(applications.map(\.label) == [nil, "ABCD"])
         #expect(throws: LDSError(.tag)) { try ApplicationTemplate.parse(directory: file + [0x33]) }
@@ -159,7 +166,8 @@ import VirtualCards
 
     /// ICAO 9303-10 3.11.2: chaining, extended lengths and their limits.
     @Test func attributesTellLengths() throws {
-        let capabilities = try CardCapabilities(attributes: octets("4303B08080" + "47039401C0" + "7F6608" + "0202055A" + "0202020A" + "0000"))
+        let capabilities = try CardCapabilities(
+            attributes: octets("4303B08080" + "47039401C0" + "7F6608" + "0202055A" + "0202020A" + "0000"))
         #expect(capabilities.longestCommand == 1370 && capabilities.longestResponse == 522)
         #expect(capabilities.supportsExtendedLength && capabilities.supportsChaining)
         #expect(try !CardCapabilities(attributes: octets("4703940100")).supportsExtendedLength)
@@ -176,7 +184,9 @@ import VirtualCards
 
     @Test func anErrorNamesFilePathAndOctet() {
         let error = #expect(throws: LDSError.self) { try SecurityInfo.parse(dataGroup14: octets("6E063104300206055A")) }
-        #expect(error?.detail == "DG14: a value of 5 octets at offset 8, 1 are there, at octet 8 (6E/31/30)" || error?.path.hasPrefix("6E") == true)
+        #expect(
+            error?.detail == "DG14: a value of 5 octets at offset 8, 1 are there, at octet 8 (6E/31/30)"
+                || error?.path.hasPrefix("6E") == true)
         #expect(error?.file == "DG14")
     }
 }
