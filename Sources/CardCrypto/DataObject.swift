@@ -11,8 +11,8 @@ public struct DataObject: Sendable, Equatable {
     public let value: ArraySlice<UInt8>
     /// The whole object as it stands in the file, tag and length included.
     public let octets: ArraySlice<UInt8>
-    /// The tags from the outermost object down to this one.
-    public let path: [UInt32]
+    /// The tags of the objects around this one, the outermost first; one array for all that stand beside each other.
+    private let parents: [UInt32]
 
     /// The first data object of `file`, whose tag must be `tag` when one is given. Octets after it are not looked at.
     ///
@@ -23,18 +23,21 @@ public struct DataObject: Sendable, Equatable {
 
     /// The data object that begins where `rest`, the tail of a file, does.
     public init(inFile rest: ArraySlice<UInt8>, tag: UInt32? = nil) throws(DataObjectError) {
-        do { self.init(try TLV.first(in: rest), in: rest, path: []) } catch {
+        do { self.init(try TLV.first(in: rest), in: rest, parents: []) } catch {
             throw DataObjectError(.encoding, path: [], offset: rest.startIndex + error.offset, "\(error.code)")
         }
         if let tag { try require(tag) }
     }
 
-    private init(_ object: TLV, in octets: ArraySlice<UInt8>, path: [UInt32]) {
+    private init(_ object: TLV, in octets: ArraySlice<UInt8>, parents: [UInt32]) {
         tag = object.tag
         value = object.value
         self.octets = octets[(object.value.startIndex - object.headerLength)..<object.value.endIndex]
-        self.path = path + [object.tag]
+        self.parents = parents
     }
+
+    /// The tags from the outermost object down to this one.
+    public var path: [UInt32] { parents + [tag] }
 
     /// Where the tag begins, in octets from the start of the file: a slice keeps the indices of the array that it was cut from.
     public var offset: Int { octets.startIndex }
@@ -43,9 +46,12 @@ public struct DataObject: Sendable, Equatable {
     ///
     /// - Parameter filler: whether `00` and a tail of `FF` may stand between them, as in files of cards (never in DER).
     public func children(filler: Bool = false) throws(DataObjectError) -> [DataObject] {
-        guard path.count < Self.deepest else { throw fault(.encoding, "more than \(Self.deepest) objects inside each other") }
+        guard parents.count + 1 < Self.deepest else {
+            throw fault(.encoding, "more than \(Self.deepest) objects inside each other")
+        }
         do {
-            return try TLV.parse(value, TLVRules(allowsFiller: filler)).map { DataObject($0, in: value, path: path) }
+            let path = path
+            return try TLV.parse(value, TLVRules(allowsFiller: filler)).map { DataObject($0, in: value, parents: path) }
         } catch {
             throw DataObjectError(.encoding, path: path, offset: value.startIndex + error.offset, "\(error.code)")
         }
@@ -54,7 +60,7 @@ public struct DataObject: Sendable, Equatable {
     /// The first data object that the octets of the value spell, for instance those of an OCTET STRING.
     public func inner(tag: UInt32? = nil) throws(DataObjectError) -> DataObject {
         let object: DataObject
-        do { object = DataObject(try TLV.first(in: value), in: value, path: path) } catch {
+        do { object = DataObject(try TLV.first(in: value), in: value, parents: path) } catch {
             throw DataObjectError(.encoding, path: path, offset: value.startIndex + error.offset, "\(error.code)")
         }
         if let tag { try object.require(tag) }

@@ -10,8 +10,8 @@ public struct SignedData: Sendable, Equatable {
     public let contentType: String
     /// What is signed.
     public let content: [UInt8]
-    /// Where the content begins in the file that was parsed; nil when it lies there in pieces.
-    public let contentOffset: Int?
+    /// The OCTET STRING of the content; nil when it lies in the file in pieces.
+    private let contentString: DataObject?
     public let certificates: [Certificate]
     /// What is wrong with certificates inside that could not be understood.
     public let certificateFaults: [DataObjectError]
@@ -34,7 +34,7 @@ public struct SignedData: Sendable, Equatable {
         switch octets.tag {
         case 0x04:
             content = Array(octets.value)
-            contentOffset = octets.value.startIndex
+            contentString = octets
         case 0x24:
             var joined: [UInt8] = []
             for piece in try octets.children() {
@@ -42,7 +42,7 @@ public struct SignedData: Sendable, Equatable {
                 joined += piece.value
             }
             content = joined
-            contentOffset = nil
+            contentString = nil
         default: throw octets.fault(.tag, "tag \(DataObject.hex(octets.tag)) where octets were expected")
         }
         var certificates: [Certificate] = []
@@ -63,6 +63,12 @@ public struct SignedData: Sendable, Equatable {
 
     /// - Throws: ``DataObjectError``.
     public init(der: [UInt8]) throws(DataObjectError) { try self.init(try DataObject(try DER.definite(der))) }
+
+    /// The first data object of the content, with its place in the file where the content lies there in one piece.
+    public func contentObject() throws(DataObjectError) -> DataObject {
+        if let contentString { return try contentString.inner() }
+        return try DataObject(content)
+    }
 
     /// The certificate among ``certificates`` that `signer` names, or nil.
     public func certificate(of signer: Signer) -> Certificate? {

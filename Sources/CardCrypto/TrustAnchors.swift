@@ -87,16 +87,13 @@ public struct MasterList: Sendable {
                 .value, path: [0x30], offset: 0, "signed data of type \(signedData.contentType), no master list")
         }
         // CscaMasterList: version, SET OF Certificate.
-        let base = signedData.contentOffset ?? 0
         var certificates: [Certificate] = []
         var faults: [DataObjectError] = []
-        do {
-            let list = try DataObject(signedData.content)
-            let parts = try list.elements(of: 0x30)
-            for item in try parts.element(1, of: list).elements(of: 0x31) {
-                do { certificates.append(try Certificate(item)) } catch { faults.append(error.moved(by: base)) }
-            }
-        } catch { throw error.moved(by: base) }
+        let list = try signedData.contentObject()
+        let parts = try list.elements(of: 0x30)
+        for item in try parts.element(1, of: list).elements(of: 0x31) {
+            do { certificates.append(try Certificate(item)) } catch { faults.append(error) }
+        }
         self.certificates = certificates
         self.faults = faults
     }

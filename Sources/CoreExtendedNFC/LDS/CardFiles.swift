@@ -18,9 +18,7 @@ public struct CardSecurity: Sendable, Equatable {
             guard signed.contentType == Self.contentType else {
                 throw DataObjectError(.value, path: [0x30], offset: 0, "signed data of type \(signed.contentType)")
             }
-            do throws(DataObjectError) { return try SecurityInfo.parse(try DataObject(signed.content)) } catch {
-                throw error.moved(by: signed.contentOffset ?? 0)
-            }
+            return try SecurityInfo.parse(try signed.contentObject())
         }
     }
 }

@@ -13,15 +13,17 @@ public struct SecurityInfo: Sendable, Codable, Equatable {
     public let parameterId: Int?
     /// The whole SEQUENCE as it stands in the file.
     public let raw: Data
+    /// What is wrong with one of a known kind, and where; nil when nothing is. The others of the file can be used all the same.
+    public let fault: String?
 
     public var securityProtocol: SecurityProtocol { SecurityProtocol(objectIdentifier: protocolOID) }
 
     /// Whether it offers PACE (PACEInfo; its domain parameters are not meant).
     public var isPACE: Bool { securityProtocol.isPACE }
 
-    /// What it says, by the rules of its kind; ``SecurityInfoContent/unknown`` for identifiers that this library does not know.
+    /// What it says, by the rules of its kind; ``SecurityInfoContent/unknown`` for identifiers that this library does not know, and where
+    /// there is a ``fault``.
     public var content: SecurityInfoContent {
-        // Checked when the file was parsed; only one decoded from elsewhere can fail here.
         guard let object = try? DataObject(Array(raw), tag: 0x30) else { return .unknown }
         return (try? SecurityInfoContent(object)) ?? .unknown
     }
@@ -57,6 +59,9 @@ public struct SecurityInfo: Sendable, Codable, Equatable {
         version = integers.first ?? nil
         parameterId = integers.dropFirst().first ?? nil
         raw = Data(object.octets)
-        _ = try SecurityInfoContent(object)
+        do throws(DataObjectError) {
+            _ = try SecurityInfoContent(object)
+            fault = nil
+        } catch { fault = "\(error)" }
     }
 }

@@ -48,28 +48,26 @@ public struct SecurityObject: Sendable, Codable, Equatable {
 
     /// The LDSSecurityObject that is signed (9303-10 4.6.2.3).
     init(_ signed: SignedData) throws(DataObjectError) {
-        do throws(DataObjectError) {
-            let list = try DataObject(signed.content)
-            let parts = try list.elements(of: 0x30)
-            let algorithm = try parts.element(1, of: list, tag: 0x30)
-            hashAlgorithm = try algorithm.children().element(0, of: algorithm).objectIdentifier()
-            var hashes: [DataGroupId: Data] = [:]
-            for entry in try parts.element(2, of: list).elements(of: 0x30) {
-                let pair = try entry.elements(of: 0x30)
-                let number = try pair.element(0, of: entry, tag: 0x02).value
-                let hash = try pair.element(1, of: entry, tag: 0x04).value
-                guard number.count == 1, let value = number.first, let dataGroup = DataGroupId(number: Int(value)) else {
-                    continue
-                }
-                guard hashes[dataGroup] == nil else { throw entry.fault(.value, "\(dataGroup.displayName) stands there twice") }
-                hashes[dataGroup] = Data(hash)
+        let list = try signed.contentObject()
+        let parts = try list.elements(of: 0x30)
+        let algorithm = try parts.element(1, of: list, tag: 0x30)
+        hashAlgorithm = try algorithm.children().element(0, of: algorithm).objectIdentifier()
+        var hashes: [DataGroupId: Data] = [:]
+        for entry in try parts.element(2, of: list).elements(of: 0x30) {
+            let pair = try entry.elements(of: 0x30)
+            let number = try pair.element(0, of: entry, tag: 0x02).value
+            let hash = try pair.element(1, of: entry, tag: 0x04).value
+            guard number.count == 1, let value = number.first, let dataGroup = DataGroupId(number: Int(value)) else {
+                continue
             }
-            guard !hashes.isEmpty else { throw list.fault(.missing, "no hash of any data group") }
-            dataGroupHashes = hashes
-            let versions = parts.count > 3 && parts[3].tag == 0x30 ? try parts[3].children() : []
-            ldsVersion = versions.first.map { text($0.value) }
-            unicodeVersion = versions.dropFirst().first.map { text($0.value) }
-            contentType = signed.contentType
-        } catch { throw error.moved(by: signed.contentOffset ?? 0) }
+            guard hashes[dataGroup] == nil else { throw entry.fault(.value, "\(dataGroup.displayName) stands there twice") }
+            hashes[dataGroup] = Data(hash)
+        }
+        guard !hashes.isEmpty else { throw list.fault(.missing, "no hash of any data group") }
+        dataGroupHashes = hashes
+        let versions = parts.count > 3 && parts[3].tag == 0x30 ? try parts[3].children() : []
+        ldsVersion = versions.first.map { text($0.value) }
+        unicodeVersion = versions.dropFirst().first.map { text($0.value) }
+        contentType = signed.contentType
     }
 }

@@ -109,7 +109,7 @@ public enum PassiveAuthentication {
         }
         if included == nil { report.findings.append(certificate == only ? .signerNamedWrongly : .signerCertificateNotIncluded) }
         report.signer = certificate.subject.description
-        switch signed.verify(signer, certificate: certificate) {
+        switch signed.verify(signer, certificate: certificate, asksLibrary: !anchors.isEmpty) {
         case .valid: report.signature = .valid
         case .invalid(let reason):
             report.signature = .invalid

@@ -79,6 +79,7 @@ public struct PassportModel: Sendable, Codable, Equatable {
 
         if let raw = cardAccessRaw {
             do { cardAccess = try SecurityInfo.parse(Array(raw)) } catch { note(error, nil) }
+            for fault in cardAccess?.compactMap(\.fault) ?? [] { note("EF.CardAccess: \(fault)", nil) }
         }
         var common: CommonData?
         if let raw = rawDataGroups[.com] {
@@ -102,6 +103,7 @@ public struct PassportModel: Sendable, Codable, Equatable {
         if let raw = rawDataGroups[.dg14] {
             securityInfosRaw = raw
             do { securityInfos = try SecurityInfo.parse(dataGroup14: Array(raw)) } catch { note(error, .dg14) }
+            for fault in securityInfos?.compactMap(\.fault) ?? [] { note("DG14: \(fault)", .dg14) }
         }
         if let raw = rawDataGroups[.dg15] {
             activeAuthPublicKeyRaw = raw
@@ -193,9 +195,12 @@ public struct PassportModel: Sendable, Codable, Equatable {
 
     private mutating func note(_ error: LDSError, _ dataGroup: DataGroupId?) {
         if let dataGroup { dataGroupReadStatus[dataGroup] = .failed }
+        note(error.detail, dataGroup)
+    }
+
+    private mutating func note(_ detail: String, _ dataGroup: DataGroupId?) {
         problems.append(
             PassportProblem(
-                dataGroup: dataGroup, kind: .notUnderstood, code: nil, side: .card, detail: error.detail,
-                bytesRead: nil, bytesTotal: nil))
+                dataGroup: dataGroup, kind: .notUnderstood, code: nil, side: .card, detail: detail, bytesRead: nil, bytesTotal: nil))
     }
 }

@@ -137,6 +137,7 @@ enum SharedDocumentFiles {
 
     private static func summary(_ info: SecurityInfo) -> String {
         let number = info.parameterId.map { " (\($0))" } ?? ""
+        if let fault = info.fault { return "\(info.securityProtocol.name) AT FAULT \(fault)" }
         switch info.content {
         case .chipAuthenticationPublicKey(let key):
             return "\(info.securityProtocol.name), \(name(key.publicKey.parameters))\(number)"

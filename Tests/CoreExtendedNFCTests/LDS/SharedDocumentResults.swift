@@ -86,7 +86,10 @@ enum SharedDocumentResults {
             + "PACE ECDH-GM, AES-128 (13); 0.4.0.127.0.7.2.2.5.2.3; 0.4.0.127.0.7.2.2.5.2.3; 0.4.0.127.0.7.2.2.5.2; "
             + "Chip Authentication ECDH domain parameters, standard 13; card info; Chip Authentication public key, "
             + "ECDH, standard 13",
-        "efcardsecurity.dump: FAILS EF.CardSecurity: tag 06 where 30 was expected, at octet 137 (31/30/30/06)",
+        "efcardsecurity.dump: valid, ECDSA, SHA-256, C=UT, CN=DS-1: Terminal Authentication; "
+            + "Chip Authentication ECDH, AES-128; Chip Authentication ECDH domain parameters, standard 13; "
+            + "Chip Authentication public key, ECDH AT FAULT tag 06 where 30 was expected, at octet 137 in "
+            + "30/A0/30/30/A0/04/31/30/30/06",
         "is_cert_1.cvcert: DETESTIS00001 by DEDVIS00001, terminal, 2016-11-22...2016-12-22, plain ECDSA, SHA-256, "
             + "0 extensions",
         "johnny-silverhand-ecdsa-p256-sha256.sod: SHA-256, groups 1 2",
