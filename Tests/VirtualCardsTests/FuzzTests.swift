@@ -79,7 +79,11 @@ import Testing
         return octets
     }
 
-    @Test(arguments: ["filesystem", "passport", "passport?strict&chunk=7", "filesystem?fault=6C@3,61@5,reset@7,flip@9"])
+    @Test(arguments: [
+        "filesystem", "passport", "passport?strict&chunk=7",
+        "passport?pace=ecdh-gm-aes128:13,dh-im-3des:0&ca=ecdh-aes128:13&aa=rsa&ta",
+        "filesystem?fault=6C@3,61@5,reset@7,flip@9",
+    ])
     func noCommandStopsACard(reference: String) throws {
         var numbers = Numbers(state: Self.seed)
         let card = try card(reference)

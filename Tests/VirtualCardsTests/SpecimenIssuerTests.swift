@@ -58,6 +58,41 @@ import Testing
         }
     }
 
+    private static let kinds: [SpecimenIssuer.Options] = {
+        var all: [SpecimenIssuer.Options] = []
+        for (authority, signer, digest, usesPSS) in [
+            (SpecimenIssuer.KeyKind.rsa(bits: 2048), SpecimenIssuer.KeyKind.rsa(bits: 1024), Digest.sha1, false),
+            (.rsa(bits: 2048), .rsa(bits: 2048), .sha256, true), (.rsa(bits: 3072), .rsa(bits: 2048), .sha512, true),
+            (.standardized(13), .standardized(12), .sha224, false), (.standardized(16), .standardized(15), .sha384, false),
+            (.standardized(17), .standardized(18), .sha512, false), (.rsa(bits: 2048), .standardized(14), .sha256, false),
+        ] {
+            var options = SpecimenIssuer.Options()
+            options.authorityKey = authority
+            options.signerKey = signer
+            options.digest = digest
+            options.usesPSS = usesPSS
+            all.append(options)
+        }
+        return all
+    }()
+
+    /// What is written here without libcrypto's writers is read by libcrypto's readers, certificates and path included.
+    @Test(arguments: kinds) func opensslVerifiesEveryKindOfKey(options: SpecimenIssuer.Options) throws {
+        let issuer = try SpecimenIssuer.seeded(3, options)
+        let folder = try Folder()
+        try folder.write("csca.der", issuer.cscaCertificateDER)
+        try folder.openssl("x509", "-inform", "DER", "-in", "csca.der", "-out", "csca.pem")
+        for (name, octets) in [
+            ("sod", Array(try TLV.first(in: try issuer.documentSecurityObject(Self.groups)[...]).value)),
+            ("list", try issuer.masterList()), ("security", try issuer.cardSecurity([0x31, 0x00])),
+        ] {
+            try folder.write("\(name).der", octets)
+            try folder.openssl(
+                "cms", "-verify", "-inform", "DER", "-in", "\(name).der", "-CAfile", "csca.pem", "-purpose", "any", "-out",
+                "content.der")
+        }
+    }
+
     @Test func theSignedAttributesAreTypeDigestAndTime() throws {
         let folder = try Folder()
         let object = try SpecimenIssuer.seeded().documentSecurityObject(Self.groups)
