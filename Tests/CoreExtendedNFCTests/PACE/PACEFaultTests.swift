@@ -23,7 +23,7 @@ import VirtualCards
         _ options: String, at tag: UInt8, _ change: @escaping @Sendable ([UInt8], [UInt8]) -> [UInt8]
     ) throws -> Tampering {
         Tampering(try virtualPassport(options)) { command, answer in
-            guard command.count > 8, command[1] == 0x86, command.dropFirst(5).prefix(8).contains(tag) else { return answer }
+            guard command.count > 8, command[1] == 0x86, command[5] == 0x7C, command[7] == tag else { return answer }
             return change(command, answer)
         }
     }
