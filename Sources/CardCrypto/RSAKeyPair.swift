@@ -62,3 +62,9 @@ public struct RSAKeyPair: Sendable {
         return key
     }
 }
+
+/// The private key is never shown, neither as text nor in a dump.
+extension RSAKeyPair: CustomStringConvertible, CustomReflectable {
+    public var description: String { "RSA key pair" }
+    public var customMirror: Mirror { Mirror(self, children: ["publicKeyInfo": publicKeyInfo]) }
+}

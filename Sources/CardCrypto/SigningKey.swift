@@ -226,3 +226,9 @@ public struct SigningKey: Sendable {
         }
     }
 }
+
+/// A private key is never shown, neither as text nor in a dump.
+extension SigningKey: CustomStringConvertible, CustomReflectable {
+    public var description: String { "private key, \(publicKey.name)" }
+    public var customMirror: Mirror { Mirror(self, children: ["publicKey": publicKey]) }
+}

@@ -154,6 +154,17 @@ import Testing
         }
     }
 
+    @Test func aPrivateKeyIsInNoRendering() throws {
+        let scalar = [UInt8](repeating: 0xA7, count: 32)
+        let key = try SigningKey(curve: try EllipticCurve(standardized: 13), scalar: scalar)
+        var dumped = ""
+        dump(key, to: &dumped)
+        for text in ["\(key)", String(reflecting: key), dumped] {
+            #expect(!text.contains("167, 167") && !text.uppercased().contains("A7A7") && !text.contains("- 167\n        - 167"))
+        }
+        #expect("\(key)" == "private key, EC 256")
+    }
+
     @Test func privateKeysAreReadAsTheyAreWritten() throws {
         let curve = try EllipticCurve(standardized: 17)
         for key in [try Self.rsa(), try SigningKey(curve: curve, random: [UInt8](repeating: 7, count: curve.orderLength + 8))] {

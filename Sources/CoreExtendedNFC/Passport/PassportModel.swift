@@ -201,6 +201,7 @@ public struct PassportModel: Sendable, Codable, Equatable {
     private mutating func note(_ detail: String, _ dataGroup: DataGroupId?) {
         problems.append(
             PassportProblem(
-                dataGroup: dataGroup, kind: .notUnderstood, code: nil, side: .card, detail: detail, bytesRead: nil, bytesTotal: nil))
+                dataGroup: dataGroup, kind: .notUnderstood, code: nil, side: .card, detail: detail, bytesRead: nil,
+                bytesTotal: nil))
     }
 }
