@@ -190,7 +190,9 @@ extension [KeyTable.Key] {
 
 extension Decoder {
     /// Whether everything that a layer needs is known.
-    func hasKeys(_ layer: Int) -> Bool { program.layers[layer].parameters.allSatisfy { machine.state.variables[$0].value != .none } }
+    func hasKeys(_ layer: Int) -> Bool {
+        program.layers[layer].parameters.allSatisfy { machine.state.variables[$0].value != .none }
+    }
 
     func hasFailure(_ outcome: Outcome) -> Bool { annotations[outcome.annotations].contains { $0.code == .failed } }
 }
