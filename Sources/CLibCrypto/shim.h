@@ -4,6 +4,7 @@
 /* CardCrypto/DES.swift and Digest.swift say why they use functions that 3.0 calls deprecated. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 
+#include <openssl/aes.h>
 #include <openssl/bn.h>
 #include <openssl/cms.h>
 #include <openssl/core_names.h>
