@@ -35,7 +35,7 @@ public enum DecipheringCBC {
     ///   - key: of DES, or of triple DES.
     public static func seal(_ plaintext: [UInt8], key: [UInt8]) throws(CryptoError) -> [UInt8] {
         try eachBlock(plaintext) { block, previous throws(CryptoError) in
-            let sent = try BlockCipher.tripleDES.decrypt(xor(block, previous), key: key)
+            let sent = try BlockCipher.tripleDES.decrypt(exclusiveOr(block, previous), key: key)
             return (sent, sent)
         }
     }
@@ -43,7 +43,7 @@ public enum DecipheringCBC {
     /// What a card reads in it: P = E(C) xor the C before.
     public static func open(_ ciphertext: [UInt8], key: [UInt8]) throws(CryptoError) -> [UInt8] {
         try eachBlock(ciphertext) { block, previous throws(CryptoError) in
-            (xor(try BlockCipher.tripleDES.encrypt(block, key: key), previous), block)
+            (exclusiveOr(try BlockCipher.tripleDES.encrypt(block, key: key), previous), block)
         }
     }
 
@@ -66,4 +66,4 @@ public enum DecipheringCBC {
 }
 
 /// The two octet strings, one xor the other, as long as the shorter.
-public func xor(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> [UInt8] { zip(left, right).map { $0 ^ $1 } }
+public func exclusiveOr(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> [UInt8] { zip(left, right).map { $0 ^ $1 } }

@@ -32,7 +32,7 @@ public enum DESFireDiversification {
                 message.append(0x80)
                 message += [UInt8](repeating: 0, count: 2 * block - message.count)
             }
-            message.replaceSubrange(block..., with: xor(message[block...], subkey))
+            message.replaceSubrange(block..., with: exclusiveOr(message[block...], subkey))
             key += try cipher.blockCipher.encrypt(message, key: master).suffix(block)
         }
         return key

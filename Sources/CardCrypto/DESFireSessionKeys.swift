@@ -74,6 +74,6 @@ public enum DESFireSessionKeys {
         guard rndA.count == 16, rndB.count == 16 else {
             throw CryptoError(code: .dataLength, detail: "\(rndA.count) and \(rndB.count) random bytes; there must be 16 of each")
         }
-        return Array(rndA[0..<2]) + xor(rndA[2..<8], rndB[0..<6]) + rndB[6..<16] + rndA[8..<16]
+        return Array(rndA[0..<2]) + exclusiveOr(rndA[2..<8], rndB[0..<6]) + rndB[6..<16] + rndA[8..<16]
     }
 }

@@ -58,8 +58,8 @@ public struct LRP: Sendable {
             last = Padding.pad(last, to: 16)
         }
         var state = Self.zeros
-        for start in stride(from: 0, to: lastStart, by: 16) { state = evaluate(octets: xor(state, data[start..<start + 16])) }
-        return evaluate(octets: xor(xor(last, subkey), state))
+        for start in stride(from: 0, to: lastStart, by: 16) { state = evaluate(octets: exclusiveOr(state, data[start..<start + 16])) }
+        return evaluate(octets: exclusiveOr(exclusiveOr(last, subkey), state))
     }
 
     /// LRICB: each block under a key of its own, made of `counter`, which is raised by one a block and wraps at its width.
