@@ -66,4 +66,6 @@ public enum DecipheringCBC {
 }
 
 /// The two octet strings, one xor the other, as long as the shorter.
-public func exclusiveOr(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> [UInt8] { zip(left, right).map { $0 ^ $1 } }
+public func exclusiveOr(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> [UInt8] {
+    zip(left, right).map { $0 ^ $1 }
+}

@@ -58,7 +58,9 @@ public struct LRP: Sendable {
             last = Padding.pad(last, to: 16)
         }
         var state = Self.zeros
-        for start in stride(from: 0, to: lastStart, by: 16) { state = evaluate(octets: exclusiveOr(state, data[start..<start + 16])) }
+        for start in stride(from: 0, to: lastStart, by: 16) {
+            state = evaluate(octets: exclusiveOr(state, data[start..<start + 16]))
+        }
         return evaluate(octets: exclusiveOr(exclusiveOr(last, subkey), state))
     }
 

@@ -123,7 +123,7 @@ extension DESFireCardMachine {
         guard memory.usesLRP else { return (try? BlockCipher.aes.encrypt(plain, key: key)) ?? [] }
         let start = random.octets(8)
         var blocks = start
-        return start + ((try? LRP(key: key, updateNumber: 1).encrypt(plain, counter: &blocks)) ?? [])
+        return start + ((try? LRP(key: key).encrypt(plain, counter: &blocks)) ?? [])
     }
 
     private func encipher(

@@ -31,7 +31,7 @@ extension DESFireCard {
         try await facing { card in
             if !isApplication { try card.requireNoSession("ISO SELECT of a file") }
             let response = try await card.link.transport.sendAPDU(
-                CommandAPDU(cla: 0, ins: 0xA4, p1: p1, p2: p2, data: Data(data)))
+                CommandAPDU(cla: 0, ins: 0xA4, p1: p1, p2: p2, data: Data(data), le: p1 == 0x04 ? 0 : nil))
             guard response.isSuccess else { throw NFCError.unexpectedStatusWord(response.sw1, response.sw2) }
             guard isApplication else { return }
             card.state = .open

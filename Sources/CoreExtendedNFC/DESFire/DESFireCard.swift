@@ -83,7 +83,7 @@ public struct DESFireCard: Sendable {
             }
             let answer = try await link.exchange(
                 request.code.rawValue, request.header + request.data, inOnePiece: isOnePiece(request))
-            guard answer.status == 0 else { throw NFCError.desfire(answer.status) }
+            guard Self.isDone(answer.status, request) else { throw NFCError.desfire(answer.status) }
             guard request.answers || answer.data.isEmpty else { throw NFCError.invalidResponse(Data(answer.data)) }
             if let length = request.answerLength, length != answer.data.count {
                 throw NFCError.invalidResponse(Data(answer.data))
