@@ -29,6 +29,31 @@ public enum DESFireAccess: Sendable, Hashable, Codable {
     }
 }
 
+/// In JSON `key 1`, `free`, `never`.
+extension DESFireAccess {
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        switch try container.decode(String.self) {
+        case "free": self = .free
+        case "never": self = .never
+        case let text:
+            guard text.hasPrefix("key "), let number = UInt8(text.dropFirst(4)), number < 14 else {
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "no access right: \(text)")
+            }
+            self = .key(number)
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .key(let number): try container.encode("key \(number)")
+        case .free: try container.encode("free")
+        case .never: try container.encode("never")
+        }
+    }
+}
+
 /// The access rights of a file: two octets, least significant first; read, write, both, change from the most significant half octet on.
 public struct DESFireAccessRights: Sendable, Hashable, Codable {
     public var read: DESFireAccess
