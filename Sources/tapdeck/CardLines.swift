@@ -48,6 +48,7 @@ enum CardLines {
         if let refusal = file["refusal"]?.stringValue { return refusal }
         if let value = file["value"]?.integerValue { return "value \(value)" }
         guard let hex = file["data"]?.stringValue else { return "" }
+        if hex.isEmpty { return "empty" }
         return hex.count <= 36 ? hex : "\(hex.prefix(16))...\(hex.suffix(4)), \(grouped(hex.count / 2)) bytes"
     }
 

@@ -67,6 +67,8 @@ private struct DESFireSurveying {
     }
 
     mutating func run(_ application: Data?) async throws -> DESFireSurvey {
+        // Whatever was selected or authenticated before, the card does not forget between two programs.
+        try await card.selectApplication(Data([0, 0, 0]))
         let version = try await card.version()
         let free = version.generation == .d40 ? nil : try await told { try await $0.freeMemory() }.value
         var identifiers = [Data]()

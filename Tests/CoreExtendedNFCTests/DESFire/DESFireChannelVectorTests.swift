@@ -108,7 +108,6 @@ import Testing
             code: .readData, header: octets("010000001E0000"), protection: .file(.enciphered), answers: true, answerLength: 30)
         let answer = octets("43369B9B9BB1C0DBC555557B35C304B2CC686616D36ECB37CA9C352CDACB78FA")
         let text = try channel.open(request, answer)
-        #expect(String(decoding: text, as: UTF8.self) == "flag{4su7h_4lonn3_i5_n07_3nou9h}".prefix(30) || text.count == 30)
         #expect(Hex.encode(text) == "666C61677B347537685F346C6F6E335F69355F6E30375F336E6F7539687D")
         for index in answer.indices {
             var changed = answer
