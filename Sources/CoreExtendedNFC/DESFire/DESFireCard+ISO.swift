@@ -136,7 +136,7 @@ extension DESFireCard {
         switch state {
         case .open: return
         case .secured: throw NFCError.unsupportedOperation("\(what) has no secure channel, and one is open")
-        case .lost(let reason): throw NFCError.secureMessagingError(reason)
+        case .lost, .interrupted: throw lostChannel
         }
     }
 

@@ -34,6 +34,8 @@ public struct DESFireCard: Sendable {
         /// Nobody is authenticated.
         case open
         case secured(DESFireChannel, Session)
+        /// A command is under way, or its answer never came.
+        case interrupted(DESFireCommandCode)
         /// A channel ended; the text says how.
         case lost(String)
     }
@@ -76,7 +78,7 @@ public struct DESFireCard: Sendable {
     @discardableResult
     mutating func transmit(_ request: DESFireRequest) async throws -> [UInt8] {
         switch state {
-        case .lost(let reason): throw NFCError.secureMessagingError(reason)
+        case .lost, .interrupted: throw lostChannel
         case .open:
             guard request.protection != .secret else {
                 throw NFCError.unsupportedOperation("\(request.code) needs an authentication")
@@ -91,7 +93,7 @@ public struct DESFireCard: Sendable {
             return answer.data
         case .secured(var channel, let session):
             // Until the answer has been opened there is no telling where the card's chain and counter stand.
-            lose("the channel was interrupted in \(request.code)")
+            state = .interrupted(request.code)
             let parameters = try channel.seal(request)
             let answer = try await link.exchange(request.code.rawValue, parameters, inOnePiece: isOnePiece(request))
             guard Self.isDone(answer.status, request) else {
@@ -123,6 +125,15 @@ public struct DESFireCard: Sendable {
     }
 
     private func isOnePiece(_ request: DESFireRequest) -> Bool { chaining == .iso }
+
+    /// What every command throws while there is no telling what the card thinks.
+    var lostChannel: NFCError {
+        switch state {
+        case .lost(let reason): .secureMessagingError(reason)
+        case .interrupted(let code): .secureMessagingError("the channel was interrupted in \(code)")
+        case .open, .secured: .secureMessagingError("")
+        }
+    }
 
     mutating func lose(_ reason: String) { state = .lost(reason) }
 
