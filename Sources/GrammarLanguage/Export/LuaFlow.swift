@@ -97,7 +97,7 @@ struct LuaFlow {
         names += (0..<min(deepest.octets, 16)).map { "s\($0)" }
         names += (0..<min(deepest.limits, 24)).map { "e\($0)" }
         names += (0..<min(deepest.loops, 16)).flatMap { ["c\($0)", "m\($0)"] }
-        names += (first + 1..<first + 48).map { "p\($0)" } + (0..<first + 48).map { "b\($0)" }
+        names += (first + 1..<first + 48).map { "p\($0)" } + (0..<first + 48).flatMap { ["b\($0)", "l\($0)"] }
         // Only those that are spoken of.
         let text = lines.joined(separator: "\n")
         let spoken = Set(text.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init))
