@@ -43,16 +43,17 @@ struct LuaFields {
 
     private mutating func findOctetChoices() {
         var inside: [Int: [Int]] = [:]
-        for (index, node) in program.nodes.enumerated() where node.parent >= 0 { inside[Int(node.parent), default: []].append(index) }
+        for (index, node) in program.nodes.enumerated() where node.parent >= 0 {
+            inside[Int(node.parent), default: []].append(index)
+        }
         for (index, node) in program.nodes.enumerated() where node.kind == .choice && !node.flags.contains(.unnamed) {
-            let alternatives = inside[index] ?? []
-            let areOctets = alternatives.allSatisfy { alternative in
-                let fields = inside[alternative] ?? []
-                guard program.nodes[alternative].kind == .alternative, fields.count == 1 else { return false }
-                let only = program.nodes[fields[0]]
-                return (only.kind == .bits || only.kind == .number) && only.size == 1
+            // Each alternative stands before its fields.
+            let kinds = (inside[index] ?? []).map { program.nodes[$0] }
+            let areOctets = kinds.enumerated().allSatisfy { place, node in
+                if place % 2 == 0 { return node.kind == .alternative }
+                return (node.kind == .bits || node.kind == .number) && node.size == 1
             }
-            if areOctets, !alternatives.isEmpty, classes[program.path(index)] == nil, !covering.contains(index) {
+            if areOctets, kinds.count >= 2, kinds.count % 2 == 0, classes[program.path(index)] == nil, !covering.contains(index) {
                 octetChoices.insert(index)
             }
         }
@@ -64,7 +65,8 @@ struct LuaFields {
     /// Whether a composite has its octets as a value.
     func hasOctets(_ node: Int) -> Bool {
         let info = program.nodes[node]
-        return info.kind != .root && !info.flags.contains(.unnamed) && classes[program.path(node)] == nil && !covering.contains(node)
+        return info.kind != .root && !info.flags.contains(.unnamed) && classes[program.path(node)] == nil
+            && !covering.contains(node)
     }
 
     /// The field of a composite's octets, or of a choice's one octet.

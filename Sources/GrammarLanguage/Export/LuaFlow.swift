@@ -311,3 +311,26 @@ struct LuaSlots {
         }
     }
 }
+
+extension Program {
+    /// Every instruction reached from `start`, aside from those of tags.
+    func reached(from start: Int) -> [Int] {
+        var seen: Set<Int> = []
+        var work = start >= 0 ? [start] : []
+        while let pc = work.popLast() {
+            guard pc >= 0, pc < code.count, seen.insert(pc).inserted else { continue }
+            let step = code[pc]
+            switch step.op {
+            case .done, .endTag: break
+            case .jump: work.append(Int(step.c))
+            case .test, .testRemaining, .testPeek, .when, .more, .again, .derive: work += [pc + 1, Int(step.c)]
+            default: work.append(pc + 1)
+            }
+        }
+        return seen.sorted()
+    }
+
+    func tables(reachedFrom start: Int) -> [Int] {
+        reached(from: start).compactMap { code[$0].op == .tlv ? Int(code[$0].b) : nil }
+    }
+}

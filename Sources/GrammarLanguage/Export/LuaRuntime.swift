@@ -5,8 +5,8 @@ enum LuaRuntime {
     /// Transforms that need no key and are written in Lua below.
     static let checksums: Set<String> = ["crcA", "crcB", "lrc"]
 
-    /// Fields that are no grammar's: exchange, request, response, time, code.
-    static let ownFields = 5
+    /// Fields that are no grammar's: exchange, request, response, time, code, shown.
+    static let ownFields = 6
 
     static let head = #"""
         -- One plug-in is enough: another may stand in Wireshark's folder.
@@ -19,8 +19,8 @@ enum LuaRuntime {
 
         -- The buffer at work: a range of Wireshark's and the same octets as a string; positions count from 0.
         local R, B
-        -- Wireshark's functions while somebody looks, else such as do nothing.
-        local add, add_le, append, set_text, set_len, range
+        -- Wireshark's functions while somebody looks, else such as do less.
+        local add, add_le, add_text, append, set_text, set_len, range
         -- The octets of the request at hand, also while its answer is read; the state of each session.
         local A, states
         -- By slot: value, start, octets, tree item; whether it was cut off; whether it has fields inside. J: joined parts.
@@ -282,9 +282,9 @@ enum LuaRuntime {
                   it = p
                   x[4](start, start + n, p)
                 elseif x[4] then
+                  add(p, x[2], range(R, pos, hl)):set_hidden()
                   it = add(p, x[1], at(start, n))
                   if slot then I[slot] = it end
-                  add(it, x[2], range(R, pos, hl)):set_hidden()
                   x[4](start, start + n, it)
                 else
                   add(p, x[2], range(R, pos, hl)):set_hidden()

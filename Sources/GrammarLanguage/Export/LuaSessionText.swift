@@ -13,7 +13,9 @@ extension LuaRuntime {
         local p_response = ProtoField.framenum("tapdeck.response", "response in", base.NONE, frametype.RESPONSE)
         local p_time = ProtoField.relative_time("tapdeck.time", "time since the request")
         local p_code = ProtoField.bytes("tapdeck.pcscReader.code", "code")
-        local list = {p_exchange, p_request, p_response, p_time, p_code}
+        -- No packet has it: it is asked for only where the whole tree is.
+        local p_shown = ProtoField.none("tapdeck.shown", "in no packet")
+        local list = {p_exchange, p_request, p_response, p_time, p_code, p_shown}
         for _, f in ipairs(F) do list[#list + 1] = f end
         tapdeck.fields = list
         local experts = {x_truncated, x_missing, x_surplus, x_unknown, x_unknown_warn, x_form, x_sealed, x_unpaired}
@@ -32,56 +34,10 @@ extension LuaRuntime {
           current = nil
         end
 
-        -- Every packet leaves some dozens of small objects, each with a finalizer. Collecting the young ones alone takes half
-        -- the time of walking the whole heap; Lua 5.3 cannot, and waits for about 16 MiB of them.
-        local packets, isGenerational = 0, false
-        local function pace()
-          packets = packets + 1
-          if packets == 1 then isGenerational = pcall(collectgarbage, "generational") end
-          if not isGenerational and packets % 1024 == 1 then
-            collectgarbage("setpause", 150 + floor(1638400 / (collectgarbage("count") + 1)))
-          end
-        end
+        """#
 
-        -- An item that is shown nowhere. While nobody asks for our fields (a list without a filter on them), messages are
-        -- read for their pairing and their expert infos alone.
-        local nothing, teller = {}, nil
-        local function nowhere() return nothing end
-        nothing.set_generated, nothing.set_hidden = nowhere, nowhere
-        function nothing.add_proto_expert_info(_, info, text)
-          if teller then complain(teller, info, text) end
-        end
-
-        -- Wireshark's own functions, taken out of their classes once.
-        local tree_add, tree_add_le, tree_append, tree_set_text, tree_set_len, range_range
-        local function into_tree()
-          add, add_le, append, set_text, set_len, range =
-            tree_add, tree_add_le, tree_append, tree_set_text, tree_set_len, range_range
-        end
-        local function into_nothing()
-          add, add_le, append, set_text, set_len, range = nowhere, nowhere, nowhere, nowhere, nowhere, nowhere
-        end
-
-        local isShown, isJoined, isAsking, own
-
-        local function start(tree, whole)
-          if not own then
-            own = Dissector.get("tapdeck")
-            tree_add, tree_add_le, tree_append = tree.add, tree.add_le, tree.append_text
-            tree_set_text, tree_set_len, range_range = tree.set_text, tree.set_len, whole.range
-          end
-          isShown, isJoined = tree:referenced(own), false
-          B = whole:raw()
-          depth, isSealed = 0, false
-          if isShown then
-            into_tree()
-            R, top = whole, tree_add(tree, tapdeck, whole)
-          else
-            into_nothing()
-            R, top, teller = nil, nothing, tree
-          end
-        end
-
+    /// What pairs, joins and moves sessions, after `views`.
+    static let pairing = #"""
         local function link()
           local interface = f_interface()
           local key = interface and interface.value or 0
@@ -125,7 +81,7 @@ extension LuaRuntime {
           A = B
           into_nothing()
           P[kinds[request]](0, #B, nothing)
-          if isShown then into_tree() end
+          into_tree()
           R, B, top, teller = saved_range, saved_octets, saved_top, saved_teller
           depth = 0
           current = request
@@ -137,7 +93,8 @@ extension LuaRuntime {
           if isAsking then A = B end
           if not isShown or #octets == 0 then return end
           R = ByteArray.new(octets, true):tvb(text):range()
-          top = add(tree, tapdeck, R)
+          top = tree_add(tree, tapdeck, R)
+          teller = top
           append(top, ", " .. text)
         end
 

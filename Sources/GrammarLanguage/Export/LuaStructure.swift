@@ -270,15 +270,17 @@ extension LuaFlow {
         } else if fields.isOctet(node) {
             let label = Lua.quoted(fields.label(node))
             lines.append("if pos < e then p\(depth) = add(\(parent), \(fields.octet(node)), range(R, pos, 1))")
-            lines.append("else p\(depth) = add(\(parent), at(pos, 0), \(label)) end")
+            lines.append("else p\(depth) = add_text(\(parent), at(pos, 0), \(label)) end")
         } else if !fields.hasOctets(node), fields.form(of: node) == .none {
             lines.append("p\(depth) = add(\(parent), \(fields.field(node)), at(pos, e - pos))")
         } else {
             // Its items have its name, or its octets are a field once their number is known.
-            lines.append("p\(depth) = add(\(parent), at(pos, e - pos), \(Lua.quoted(fields.label(node))))")
+            lines.append("p\(depth) = add_text(\(parent), at(pos, e - pos), \(Lua.quoted(fields.label(node))))")
         }
         let slot = Int(program.nodes[node].slot)
-        lines.append(!program.nodes[node].flags.contains(.unnamed) && !fields.isOctet(node) ? "b\(depth), l\(depth) = pos, e - pos" : "b\(depth) = pos")
+        lines.append(
+            !program.nodes[node].flags.contains(.unnamed) && !fields.isOctet(node)
+                ? "b\(depth), l\(depth) = pos, e - pos" : "b\(depth) = pos")
         if slots.ranges.contains(slot) { lines.append("S[\(slot)] = pos C[\(slot)] = e - pos") }
         if slots.items.contains(slot) { lines.append("I[\(slot)] = p\(depth)") }
     }

@@ -75,7 +75,7 @@ struct LuaWriter {
         ] {
             sections.append(["local r_\(name) = \(root.map(String.init) ?? "nil")"])
         }
-        sections.append([LuaRuntime.tail])
+        sections.append([LuaRuntime.tail, LuaRuntime.views, LuaRuntime.pairing])
         return sections.map { $0.joined(separator: "\n") }.joined(separator: "\n") + "\n"
     }
 
@@ -310,6 +310,12 @@ struct LuaWriter {
         return lines
     }
 
+    /// Whether the command at hand has what the whole one is given: not every class can go on.
+    private func chain(_ info: GatherInfo) -> String {
+        let given = program.yields[info.yield].assignments.map(\.slot).filter { slots.numbers.contains($0) && $0 != info.part }
+        return given.isEmpty ? "true" : given.map { "V[\($0)]" }.joined(separator: " and ")
+    }
+
     /// The exchanges by their numbers, what happens to the card by its name.
     private func events(of transition: SessionInfo.Transition) -> String {
         transition.events.compactMap { event in
@@ -340,7 +346,7 @@ struct LuaWriter {
                     parts.append("yield = \(text)")
                 } else if root == entry("iso7816.Command"), info.ofRequest {
                     want(root)
-                    parts.append("yield = function() return rejoined(\(info.part)) end")
+                    parts.append("yield = function() return \(chain(info)) and rejoined(\(info.part)) end")
                 }
             }
             return "W[#W + 1] = {\(parts.joined(separator: ", "))}"
@@ -380,28 +386,5 @@ extension LuaFields {
     /// The field of a tag that holds octets.
     mutating func tag(_ node: Int) -> String {
         declareNamed(node, program.nodes[node].flags.contains(.secret) ? "none" : "bytes")
-    }
-}
-
-extension Program {
-    /// Every instruction reached from `start`, aside from those of tags.
-    func reached(from start: Int) -> [Int] {
-        var seen: Set<Int> = []
-        var work = start >= 0 ? [start] : []
-        while let pc = work.popLast() {
-            guard pc >= 0, pc < code.count, seen.insert(pc).inserted else { continue }
-            let step = code[pc]
-            switch step.op {
-            case .done, .endTag: break
-            case .jump: work.append(Int(step.c))
-            case .test, .testRemaining, .testPeek, .when, .more, .again, .derive: work += [pc + 1, Int(step.c)]
-            default: work.append(pc + 1)
-            }
-        }
-        return seen.sorted()
-    }
-
-    func tables(reachedFrom start: Int) -> [Int] {
-        reached(from: start).compactMap { code[$0].op == .tlv ? Int(code[$0].b) : nil }
     }
 }
