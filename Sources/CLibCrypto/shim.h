@@ -1,7 +1,7 @@
 #ifndef TAPDECK_LIBCRYPTO_SHIM_H
 #define TAPDECK_LIBCRYPTO_SHIM_H
 
-/* CardCrypto/DES.swift and Digest.swift say why they use functions that 3.0 calls deprecated. */
+/* CardCrypto/DES.swift, Digest.swift and KeyAgreement/ModularGroup.swift say why they use functions that 3.0 calls deprecated. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include <openssl/bn.h>
@@ -9,9 +9,11 @@
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/des.h>
+#include <openssl/dh.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/objects.h>
 #include <openssl/param_build.h>
 #include <openssl/rsa.h>
 #include <openssl/sha.h>

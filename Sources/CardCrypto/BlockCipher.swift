@@ -69,8 +69,16 @@ public struct CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
         case keyLength
         case dataLength
         case signature
+        /// Octets that are no public key, or one of another kind than is needed.
+        case publicKey
+        /// Domain parameters that are no elliptic curve, or an unknown name of one.
+        case curve
+        /// An algorithm that this library does not have.
+        case algorithm
         case certificate
         case encoding
+        /// A group that no key can be agreed on in.
+        case domainParameters
         /// libcrypto refused.
         case library
     }

@@ -1,116 +1,126 @@
 // SPDX-License-Identifier: MIT
 
-import CLibCrypto
+import Octets
 
-/// An X.509 certificate (RFC 5280) in DER.
-public struct Certificate: Sendable, Equatable {
+/// An X.509 certificate (RFC 5280) as the public key infrastructure of travel documents uses it (ICAO 9303-12 7.1).
+public struct Certificate: Sendable, Hashable {
     public let der: [UInt8]
+    /// The octets of the INTEGER as they stand.
+    public let serialNumber: [UInt8]
+    public let issuer: DistinguishedName
+    public let subject: DistinguishedName
+    public let notBefore: CertificateTime
+    public let notAfter: CertificateTime
+    public let publicKeyInfo: SubjectPublicKeyInfo
+    /// What it is signed with; nil for an algorithm that ICAO 9303-12 does not allow.
+    public let signatureScheme: SignatureScheme?
+    public let extensions: CertificateExtensions
+    /// The part that is signed.
+    private let signed: [UInt8]
+    private let signature: [UInt8]
 
-    /// What a new certificate says.
-    public struct Content: Sendable {
-        /// Most significant octet first; 1 to 20 octets, not all zero.
-        public var serialNumber: [UInt8]
-        /// Attributes by short name in order, for instance `("C", "UT")`.
-        public var issuer: [(String, String)]
-        public var subject: [(String, String)]
-        /// `YYYYMMDDHHMMSSZ`.
-        public var notBefore: String
-        public var notAfter: String
-        public var extensions: [Extension]
-
-        public init(
-            serialNumber: [UInt8], issuer: [(String, String)], subject: [(String, String)], notBefore: String, notAfter: String,
-            extensions: [Extension]
-        ) {
-            self.serialNumber = serialNumber
-            self.issuer = issuer
-            self.subject = subject
-            self.notBefore = notBefore
-            self.notAfter = notAfter
-            self.extensions = extensions
-        }
+    /// - Throws: ``DataObjectError``.
+    public init(_ object: DataObject) throws(DataObjectError) {
+        let parts = try object.elements(of: 0x30)
+        let body = try parts.element(0, of: object, tag: 0x30)
+        der = Array(object.octets)
+        signed = Array(body.octets)
+        signature = Array(try parts.element(2, of: object).bitStringOctets())
+        signatureScheme = try? SignatureScheme(algorithm: try parts.element(1, of: object, tag: 0x30))
+        var fields = try body.children()
+        if fields.first?.tag == 0xA0 { fields.removeFirst() }
+        serialNumber = Array(try fields.element(0, of: body, tag: 0x02).value)
+        issuer = try DistinguishedName(try fields.element(2, of: body))
+        let validity = try fields.element(3, of: body, tag: 0x30)
+        let times = try validity.children()
+        notBefore = try CertificateTime(try times.element(0, of: validity))
+        notAfter = try CertificateTime(try times.element(1, of: validity))
+        subject = try DistinguishedName(try fields.element(4, of: body))
+        publicKeyInfo = try SubjectPublicKeyInfo(try fields.element(5, of: body))
+        extensions =
+            try fields.first(0xA3).map { object throws(DataObjectError) in try CertificateExtensions(object) }
+            ?? CertificateExtensions()
     }
 
-    public struct Extension: Sendable {
-        /// Dotted decimal.
-        public var identifier: String
-        public var isCritical: Bool
-        /// The DER of the extension's own type.
-        public var value: [UInt8]
+    /// - Throws: ``DataObjectError``.
+    public init(der: [UInt8]) throws(DataObjectError) { try self.init(try DataObject(der)) }
 
-        public init(_ identifier: String, isCritical: Bool = false, value: [UInt8]) {
-            self.identifier = identifier
-            self.isCritical = isCritical
-            self.value = value
-        }
-    }
+    /// Nil for a key that no signature can be verified with.
+    public var publicKey: PublicKey? { publicKeyInfo.signatureKey }
 
-    /// Writes a certificate for `subjectKey` and signs it with `issuerKey`: RSASSA-PKCS1-v1_5 with SHA-256, which has nothing random in it.
+    public var isSelfIssued: Bool { issuer == subject }
+
+    /// Whether `issuer`'s key made this certificate's signature.
     ///
-    /// - Throws: ``CryptoError``.
-    public init(_ content: Content, for subjectKey: RSAKeyPair, signedBy issuerKey: RSAKeyPair) throws(CryptoError) {
-        guard let certificate = X509_new() else { throw CryptoError.fromLibrary("certificate") }
-        defer { X509_free(certificate) }
-        guard X509_set_version(certificate, 2) == 1 else { throw CryptoError.fromLibrary("certificate") }
-        try Self.setSerialNumber(content.serialNumber, of: certificate)
-        try Self.set(content.issuer, content.subject, of: certificate)
-        guard ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate), content.notBefore) == 1,
-            ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate), content.notAfter) == 1
-        else { throw CryptoError.fromLibrary("validity") }
-        try subjectKey.withPrivateKey { key throws(CryptoError) in
-            guard X509_set_pubkey(certificate, key) == 1 else { throw CryptoError.fromLibrary("public key") }
-        }
-        for item in content.extensions { try Self.add(item, to: certificate) }
-        try issuerKey.withPrivateKey { key throws(CryptoError) in
-            guard X509_sign(certificate, key, EVP_sha256()) > 0 else { throw CryptoError.fromLibrary("signature") }
-        }
-        der = try DER.encoding("certificate") { i2d_X509(certificate, $0) }
+    /// - Throws: ``CryptoError``: `algorithm` or `publicKey` when that cannot be told.
+    public func isSigned(by issuer: Certificate) throws(CryptoError) -> Bool {
+        guard let signatureScheme else { throw CryptoError(code: .algorithm, detail: "the signature algorithm is not known") }
+        guard let key = issuer.publicKey else { throw CryptoError(code: .publicKey, detail: "the issuer's key is not known") }
+        return try key.verifies(signature, over: signed, by: signatureScheme)
     }
 
-    /// Runs `body` with libcrypto's form.
-    func withLibraryForm<Result>(_ body: (OpaquePointer) throws(CryptoError) -> Result) throws(CryptoError) -> Result {
-        let certificate = der.withUnsafeBufferPointer { buffer in
-            var place = buffer.baseAddress
-            return d2i_X509(nil, &place, buffer.count)
+    /// Whether `issuer` has the name and, where both tell, the key identifier that this certificate's issuer has.
+    public func names(_ issuer: Certificate) -> Bool {
+        guard self.issuer == issuer.subject else { return false }
+        guard let wanted = extensions.authorityKeyIdentifier, let present = issuer.extensions.subjectKeyIdentifier else {
+            return true
         }
-        guard let certificate else { throw CryptoError.fromLibrary("certificate") }
-        defer { X509_free(certificate) }
-        return try body(certificate)
+        return wanted == present
+    }
+}
+
+/// The extensions that matter for travel documents; others are passed over.
+public struct CertificateExtensions: Sendable, Hashable {
+    public var subjectKeyIdentifier: [UInt8]?
+    public var authorityKeyIdentifier: [UInt8]?
+    /// BasicConstraints: nil when the extension is not there.
+    public var isAuthority: Bool?
+    /// KeyUsage: the bits as they stand, digitalSignature first; nil when the extension is not there.
+    public var keyUsage: [UInt8]?
+    public var privateKeyNotBefore: CertificateTime?
+    public var privateKeyNotAfter: CertificateTime?
+    /// The kinds of document that the holder signs: `P` (9303-12 7.1.1.6).
+    public var documentTypes: [String] = []
+    /// Dotted decimal, of those marked critical and not known here.
+    public var unknownCritical: [String] = []
+
+    public init() {}
+
+    /// Whether the key may sign certificates, as far as the certificate tells.
+    public var maySignCertificates: Bool {
+        if let bits = keyUsage?.first { return bits & 0x04 != 0 && isAuthority != false }
+        return isAuthority != false
     }
 
-    private static func setSerialNumber(_ octets: [UInt8], of certificate: OpaquePointer) throws(CryptoError) {
-        guard (1...20).contains(octets.count), octets.contains(where: { $0 != 0 }) else {
-            throw CryptoError(code: .certificate, detail: "a serial number of \(octets.count) bytes; 1 to 20, not all zero")
-        }
-        guard let number = BN_bin2bn(octets, Int32(octets.count), nil) else { throw CryptoError.fromLibrary("serial number") }
-        defer { BN_free(number) }
-        guard BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nil else {
-            throw CryptoError.fromLibrary("serial number")
-        }
-    }
-
-    private static func set(
-        _ issuer: [(String, String)], _ subject: [(String, String)], of certificate: OpaquePointer
-    ) throws(CryptoError) {
-        for (attributes, name) in [(issuer, X509_get_issuer_name(certificate)), (subject, X509_get_subject_name(certificate))] {
-            for (field, text) in attributes {
-                let octets = Array(text.utf8)
-                guard X509_NAME_add_entry_by_txt(name, field, MBSTRING_FLAG, octets, Int32(octets.count), -1, 0) == 1 else {
-                    throw CryptoError.fromLibrary("name \(field)")
+    /// - Parameter object: `[3]` of a certificate's body.
+    init(_ object: DataObject) throws(DataObjectError) {
+        for item in try object.inner().elements(of: 0x30) {
+            let parts = try item.elements(of: 0x30)
+            let identifier = try parts.element(0, of: item).objectIdentifier()
+            let isCritical = parts.count > 2 && parts[1].value.first == 0xFF
+            let value = try parts.element(parts.count - 1, of: item, tag: 0x04)
+            switch identifier {
+            case "2.5.29.14":
+                // Some issuers leave out the OCTET STRING inside.
+                let inner = try? value.inner(tag: 0x04)
+                subjectKeyIdentifier = Array(
+                    inner.map { $0.octets.count == value.value.count ? $0.value : value.value } ?? value.value)
+            case "2.5.29.35": authorityKeyIdentifier = try value.inner(tag: 0x30).children().first(0x80).map { Array($0.value) }
+            case "2.5.29.19": isAuthority = try value.inner(tag: 0x30).children().first(0x01)?.value.first == 0xFF
+            case "2.5.29.15": keyUsage = Array(try value.inner(tag: 0x03).value.dropFirst())
+            case "2.5.29.16":
+                for time in try value.inner(tag: 0x30).children() {
+                    // Implicitly tagged GeneralizedTime.
+                    let text = String(decoding: time.value, as: UTF8.self)
+                    if time.tag == 0x80 { privateKeyNotBefore = try? CertificateTime(text) }
+                    if time.tag == 0x81 { privateKeyNotAfter = try? CertificateTime(text) }
                 }
+            case "2.23.136.1.1.6.2":
+                let list = try value.inner(tag: 0x30)
+                let types = try list.children().element(1, of: list, tag: 0x31)
+                documentTypes = try types.children().map { String(decoding: $0.value, as: UTF8.self) }
+            default: if isCritical { unknownCritical.append(identifier) }
             }
         }
-    }
-
-    private static func add(_ item: Extension, to certificate: OpaquePointer) throws(CryptoError) {
-        guard let object = OBJ_txt2obj(item.identifier, 1) else { throw CryptoError.fromLibrary("extension \(item.identifier)") }
-        defer { ASN1_OBJECT_free(object) }
-        guard let value = ASN1_OCTET_STRING_new() else { throw CryptoError.fromLibrary("extension") }
-        defer { ASN1_OCTET_STRING_free(value) }
-        guard ASN1_OCTET_STRING_set(value, item.value, Int32(item.value.count)) == 1,
-            let written = X509_EXTENSION_create_by_OBJ(nil, object, item.isCritical ? 1 : 0, value)
-        else { throw CryptoError.fromLibrary("extension") }
-        defer { X509_EXTENSION_free(written) }
-        guard X509_add_ext(certificate, written, -1) == 1 else { throw CryptoError.fromLibrary("extension") }
     }
 }

@@ -21,6 +21,9 @@ public enum DER {
 
     public static func octetString(_ octets: some Collection<UInt8>) -> [UInt8] { TLV.encode(0x04, octets) }
 
+    /// A BIT STRING of whole octets.
+    public static func bitString(_ octets: some Collection<UInt8>) -> [UInt8] { TLV.encode(0x03, [0x00] + octets) }
+
     public static var null: [UInt8] { [0x05, 0x00] }
 
     /// An object identifier in dotted decimal.
@@ -33,6 +36,28 @@ public enum DER {
         }
         defer { ASN1_OBJECT_free(object) }
         return try encoding("object identifier") { i2d_ASN1_OBJECT(object, $0) }
+    }
+
+    /// The dotted text of an object identifier's octets (X.690 8.19); nil when they are none. An arc has at most 63 bits.
+    public static func objectIdentifierText(_ octets: some Collection<UInt8>) -> String? {
+        guard !octets.isEmpty, octets.count <= 64 else { return nil }
+        var arcs: [UInt64] = []
+        var arc: UInt64 = 0
+        var inside = false
+        for octet in octets {
+            guard arc < 1 << 56 else { return nil }
+            arc = arc << 7 | UInt64(octet & 0x7F)
+            inside = octet & 0x80 != 0
+            if inside { continue }
+            if arcs.isEmpty {
+                let first = min(arc / 40, 2)
+                arcs = [first, arc - first * 40]
+            } else {
+                arcs.append(arc)
+            }
+            arc = 0
+        }
+        return inside ? nil : arcs.map(String.init).joined(separator: ".")
     }
 
     /// What a function of libcrypto's `i2d_` family writes.

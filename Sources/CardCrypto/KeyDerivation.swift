@@ -9,6 +9,24 @@ public enum KeyDerivation {
         case aes128
         case aes192
         case aes256
+
+        /// Octets of the key.
+        public var keyLength: Int {
+            switch self {
+            case .tripleDES, .aes128: 16
+            case .aes192: 24
+            case .aes256: 32
+            }
+        }
+
+        /// The cipher that the key is for.
+        public var blockCipher: BlockCipher { self == .tripleDES ? .tripleDES : .aes }
+
+        /// The authentication token of PACE over `data` (ICAO 9303-11 4.4.3.4): the retail MAC, or the CMAC cut to eight octets.
+        public func authenticationToken(_ data: [UInt8], key: [UInt8]) throws(CryptoError) -> [UInt8] {
+            self == .tripleDES
+                ? try RetailMAC.authenticate(data, key: key) : Array(try CMAC.authenticate(data, key: key).prefix(8))
+        }
     }
 
     /// The counter that says what a key is for.

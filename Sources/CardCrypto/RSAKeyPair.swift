@@ -53,21 +53,6 @@ public struct RSAKeyPair: Sendable {
         publicKeyInfo = try DER.encoding("public key") { i2d_PUBKEY(key, $0) }
     }
 
-    /// The SHA-1 hash of the public key's bits: the key identifier of RFC 5280 4.2.1.2, method 1.
-    public func keyIdentifier() throws(CryptoError) -> [UInt8] {
-        guard let outer = try? TLV.first(in: publicKeyInfo[...]), let parts = try? outer.children(TLVRules(allowsFiller: false)),
-            parts.count == 2, parts[1].tag == 0x03, !parts[1].value.isEmpty
-        else { throw CryptoError(code: .encoding, detail: "a public key that is no SubjectPublicKeyInfo") }
-        return try Digest.sha1.hash(Array(parts[1].value.dropFirst()))
-    }
-
-    /// Runs `body` with libcrypto's form of the private key.
-    func withPrivateKey<Result>(_ body: (OpaquePointer) throws(CryptoError) -> Result) throws(CryptoError) -> Result {
-        let key = try Self.load(privateKey)
-        defer { EVP_PKEY_free(key) }
-        return try body(key)
-    }
-
     private static func load(_ privateKey: [UInt8]) throws(CryptoError) -> OpaquePointer {
         let key = privateKey.withUnsafeBufferPointer { buffer in
             var place = buffer.baseAddress
@@ -75,58 +60,5 @@ public struct RSAKeyPair: Sendable {
         }
         guard let key else { throw CryptoError.fromLibrary("RSA key") }
         return key
-    }
-}
-
-/// Numbers and the context that they are computed in; all are freed together.
-private final class Scratch {
-    let context: OpaquePointer
-    private var numbers: [OpaquePointer] = []
-
-    init() throws(CryptoError) {
-        guard let context = BN_CTX_secure_new() ?? BN_CTX_new() else { throw CryptoError.fromLibrary("numbers") }
-        self.context = context
-    }
-
-    deinit {
-        for number in numbers { BN_clear_free(number) }
-        BN_CTX_free(context)
-    }
-
-    func number(_ octets: [UInt8] = []) throws(CryptoError) -> OpaquePointer {
-        guard let number = BN_bin2bn(octets, Int32(octets.count), nil) else { throw CryptoError.fromLibrary("number") }
-        numbers.append(number)
-        return number
-    }
-
-    /// The first prime p at or above the number that `seed` spells, odd and with its two highest bits set, with p - 1 and `exponent`
-    /// having no common divisor.
-    func prime(from seed: [UInt8], coprimeTo exponent: OpaquePointer) throws(CryptoError) -> OpaquePointer {
-        var octets = seed
-        guard octets.count >= 2 else { throw CryptoError(code: .dataLength, detail: "no octets to make a prime from") }
-        octets[0] |= 0xC0
-        octets[octets.count - 1] |= 0x01
-        let candidate = try number(octets)
-        let less = try number()
-        let divisor = try number()
-        while true {
-            let answer = BN_check_prime(candidate, context, nil)
-            guard answer >= 0 else { throw CryptoError.fromLibrary("prime") }
-            if answer == 1 {
-                guard BN_copy(less, candidate) != nil, BN_sub_word(less, 1) == 1, BN_gcd(divisor, less, exponent, context) == 1
-                else { throw CryptoError.fromLibrary("prime") }
-                if BN_is_one(divisor) == 1 { return candidate }
-            }
-            guard BN_add_word(candidate, 2) == 1 else { throw CryptoError.fromLibrary("prime") }
-        }
-    }
-
-    /// Most significant octet first, without leading zeros.
-    static func octets(_ number: OpaquePointer) -> [UInt8] {
-        let count = Int(td_bn_num_bytes(number))
-        return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            guard let start = buffer.baseAddress else { return }
-            initialized = Int(BN_bn2bin(number, start))
-        }
     }
 }

@@ -85,6 +85,7 @@ struct StatusWord: Error, RawRepresentable, Sendable, Hashable {
     static let wrongLength = StatusWord(0x6700)
     static let channelNotSupported = StatusWord(0x6881)
     static let secureMessagingNotSupported = StatusWord(0x6882)
+    static let lastOfChainExpected = StatusWord(0x6883)
     static let chainingNotSupported = StatusWord(0x6884)
     static let wrongFileStructure = StatusWord(0x6981)
     static let securityNotSatisfied = StatusWord(0x6982)

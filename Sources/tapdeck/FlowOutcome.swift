@@ -44,13 +44,28 @@ enum FlowOutcome {
         for (group, state) in status.sorted(by: { $0.key < $1.key }) where state.stringValue != "read" {
             lines.append("\(pad("read", 8)) \(pad(group.uppercased(), 14)) \(state.stringValue ?? "")")
         }
-        for step in ["passiveAuthentication", "activeAuthentication"] {
-            guard let stage = value["securityReport"]?[step] else { continue }
-            let name = step == "passiveAuthentication" ? "passive" : "active"
-            lines.append("\(pad(name, 8)) \(pad(stage["status"]?.stringValue ?? "", 14)) \(stage["detail"]?.stringValue ?? "")")
+        let report = value["securityReport"]
+        lines += chip(report)
+        for (step, name) in [("terminalAuthentication", "terminal"), ("passiveAuthentication", "passive")] {
+            guard let stage = report?[step] else { continue }
+            lines.append(line(name, stage))
         }
         lines.append("\(pad("result", 8)) \(read) of \(status.count) files read")
         return lines
+    }
+
+    /// What the chip proved of itself: one line when it offers nothing, else one for each way.
+    private static func chip(_ report: JSONValue?) -> [String] {
+        let (chip, active) = (report?["chipAuthentication"], report?["activeAuthentication"])
+        func isNotOffered(_ stage: JSONValue?) -> Bool { stage?["status"]?.stringValue == "notAdvertised" }
+        if isNotOffered(chip), isNotOffered(active) {
+            return ["\(pad("chip", 8)) \(pad("not offered", 14)) EF.SOD lists neither DG14 nor DG15"]
+        }
+        return [("chip", chip), ("active", active)].compactMap { name, stage in stage.map { line(name, $0) } }
+    }
+
+    private static func line(_ name: String, _ stage: JSONValue) -> String {
+        "\(pad(name, 8)) \(pad(stage["status"]?.stringValue ?? "", 14)) \(stage["detail"]?.stringValue ?? "")"
     }
 
     /// Each command of a script with its answer; secret bytes of commands are not printed.

@@ -26,6 +26,10 @@ import Testing
             extensions: [])
     }
 
+    private func certificate(_ content: Certificate.Content, _ key: RSAKeyPair) throws -> Certificate {
+        try Certificate(content, for: key.publicKeyInfo, signedBy: try SigningKey(key), .rsaPKCS1(.sha256))
+    }
+
     @Test func theSameOctetsGiveTheSameKey() throws {
         let first = try key(1)
         #expect(try first.privateKey == key(1).privateKey)
@@ -50,41 +54,45 @@ import Testing
 
     @Test func theSameContentGivesTheSameCertificate() throws {
         let key = try key(1)
-        let certificate = try Certificate(content(), for: key, signedBy: key)
-        #expect(try Certificate(content(), for: key, signedBy: key) == certificate)
-        #expect(try Certificate(content(serialNumber: [2]), for: key, signedBy: key) != certificate)
+        let certificate = try certificate(content(), key)
+        #expect(try self.certificate(content(), key) == certificate)
+        #expect(try self.certificate(content(serialNumber: [2]), key) != certificate)
     }
 
     @Test func whatNoCertificateCanSayIsRefused() throws {
         let key = try key(1)
         for serialNumber in [[], [0], [UInt8](repeating: 1, count: 21)] {
             #expect(throws: CryptoError(code: .certificate, detail: "")) {
-                try Certificate(content(serialNumber: serialNumber), for: key, signedBy: key)
+                try certificate(content(serialNumber: serialNumber), key)
             }
         }
-        #expect(throws: CryptoError.self) { try Certificate(content(notAfter: "tomorrow"), for: key, signedBy: key) }
+        #expect(throws: CryptoError.self) { try certificate(content(notAfter: "tomorrow"), key) }
         var named = content()
         named.subject = [("NoSuchField", "A")]
-        #expect(throws: CryptoError.self) { try Certificate(named, for: key, signedBy: key) }
+        #expect(throws: CryptoError.self) { try certificate(named, key) }
         var extended = content()
         extended.extensions = [Certificate.Extension("no.identifier", value: [])]
-        #expect(throws: CryptoError.self) { try Certificate(extended, for: key, signedBy: key) }
+        #expect(throws: CryptoError.self) { try certificate(extended, key) }
     }
 
     @Test func theSameArgumentsGiveTheSameSignedData() throws {
         let key = try key(1)
-        let certificate = try Certificate(content(), for: key, signedBy: key)
+        let certificate = try certificate(content(), key)
+        let signingKey = try SigningKey(key)
         func sign(_ time: String, _ type: String = "2.23.136.1.1.1") throws -> SignedData {
-            try SignedData(content: [1, 2, 3], contentType: type, signer: certificate, key: key, signingTime: time)
+            try SignedData(
+                content: [1, 2, 3], contentType: type, signer: certificate, key: signingKey, scheme: .rsaPKCS1(.sha256),
+                signingTime: time)
         }
         #expect(try sign("200624120000Z") == sign("200624120000Z"))
         #expect(try sign("200624120000Z") != sign("200624120001Z"))
         #expect(throws: CryptoError(code: .encoding, detail: "")) { try sign("noon") }
         #expect(throws: CryptoError.self) { try sign("200624120000Z", "no type") }
-        let other = try self.key(3)
-        #expect(throws: CryptoError.self) {
+        let other = try SigningKey(try self.key(3))
+        #expect(throws: CryptoError(code: .signature, detail: "")) {
             try SignedData(
-                content: [1], contentType: "2.23.136.1.1.1", signer: certificate, key: other, signingTime: "200624120000Z")
+                content: [1], contentType: "2.23.136.1.1.1", signer: certificate, key: other, scheme: .rsaPKCS1(.sha256),
+                signingTime: "200624120000Z")
         }
     }
 

@@ -31,6 +31,10 @@ import VirtualCards
     @Test func secretsAreNamedByTheirKeysAndUnreadableArgumentsAreAllSecret() throws {
         let passport = try #require(FlowTable.named("passport"))
         #expect(passport.secretArguments(ofJSON: #"{"mrzKey":"L898902C<369080619406236"}"#) == ["mrzKey"])
+        #expect(passport.secretArguments(ofJSON: #"{"can":"123456"}"#) == ["can"])
+        #expect(
+            passport.secretArguments(ofJSON: #"{"pin":"1234","terminalKey":"00","terminalCertificates":["7F21"]}"#)
+                == ["pin", "terminalKey"])
         #expect(passport.secretArguments(ofJSON: #"{"mrzKey":7,"dataGroups":["dg1"]}"#) == ["mrzKey", "dataGroups"])
         #expect(passport.secretArguments(ofJSON: "nothing").isEmpty)
     }
@@ -38,7 +42,7 @@ import VirtualCards
     @Test func argumentsOfThePassportFlowHaveDefaultsAndNames() throws {
         let decoded = try JSONDecoder().decode(
             PassportFlow.Arguments.self, from: Data(#"{"mrzKey":"K","dataGroups":["sod","dg1"]}"#.utf8))
-        #expect(decoded == PassportFlow.Arguments(mrzKey: "K", dataGroups: [.sod, .dg1]))
+        #expect(decoded == PassportFlow.Arguments(access: .mrz("K"), dataGroups: [.sod, .dg1]))
         #expect(decoded.performActiveAuth)
         #expect(throws: DecodingError.self) {
             try JSONDecoder().decode(PassportFlow.Arguments.self, from: Data(#"{"mrzKey":"K","dataGroups":["dg17"]}"#.utf8))
@@ -99,7 +103,7 @@ import VirtualCards
     @Test func equalReadsGiveEqualText() async throws {
         let flow = try #require(FlowTable.named("passport"))
         let arguments = """
-            {"mrzKey":"L898902C<369080619406236","dataGroups":["com","sod","dg1"],"performActiveAuth":true,"trustAnchors":["3000"]}
+            {"mrzKey":"L898902C<369080619406236","dataGroups":["com","sod","dg1"],"performActiveAuth":true,"trustAnchors":[]}
             """
         let first = try await flow.run(argumentsJSON: arguments, over: try card())
         let second = try await flow.run(argumentsJSON: arguments, over: try card())

@@ -35,7 +35,7 @@ import Tracing
         )
         #expect(
             String(decoding: rows[4].body, as: UTF8.self)
-                == #"{"td":"call","id":1,"parent":null,"flow":"passport","function":"readPassport(transport:mrzKey:dataGroups:performActiveAuth:trustAnchorsDER:onProgress:)","args":{"dataGroups":["com","sod","dg1"],"mrzKey":{"sealed":"call:1:mrzKey"},"performActiveAuth":false,"transport":{"omitted":"transport"}},"transport":1}"#
+                == #"{"td":"call","id":1,"parent":null,"flow":"passport","function":"readPassport(transport:access:dataGroups:performActiveAuth:trustAnchorsDER:terminal:onProgress:)","args":{"dataGroups":["com","sod","dg1"],"mrzKey":{"sealed":"call:1:mrzKey"},"performActiveAuth":false,"transport":{"omitted":"transport"}},"transport":1}"#
         )
     }
 

@@ -281,7 +281,13 @@ import VirtualCards
         #expect(try challenges("passport") == challenges("passport?seed=0"))
     }
 
-    @Test(arguments: ["dg=3", "dg=1,1", "dg=", "chunk=0", "photo=60001", "strict=maybe", "mrz=P", "issuer=-1"])
+    @Test(arguments: [
+        "dg=6", "dg=15", "dg=1,1", "dg=", "chunk=0", "photo=1000001", "strict=maybe", "mrz=P", "issuer=-1", "pace=ecdh",
+        "pace=gm-ecdh-aes128",
+        "pace=ecdh-gm-aes128:7", "pace=ecdh-gm-aes128:2", "pace=dh-gm-aes128:13", "pace=dh-cam-aes128", "pace=ecdh-cam-3des",
+        "pace=ecdh-im-aes128:10", "pace=ecdh-gm-aes128:explicit", "can=1234", "pace=ecdh-gm-aes128&can=12a4", "no-bac", "ca=ecdh",
+        "ca=ecdh-aes128:0", "aa=dsa", "aa=rsa:13", "aa=ecdsa:0", "ta", "quirk=none", "delay=60001",
+    ])
     func whatAPassportCannotHaveIsRefused(option: String) throws {
         #expect(throws: VirtualCardError(.badValue, "")) { try card("passport?" + option) }
     }

@@ -22,6 +22,7 @@ extension NFCError {
         switch error {
         case let error as TransportError: error.nfcError ?? error
         case let error as SecureMessagingError: NFCError.secureMessagingError(error.detail)
+        case let error as PACEError: NFCError.paceFailed(error.detail)
         case let error as BasicAccessControlError: NFCError.bacFailed(error.detail)
         case let error as LDSError: NFCError.dataGroupParseFailed(error.detail)
         default: error

@@ -51,6 +51,8 @@ public enum NFCError: Error, Sendable {
 
     // MARK: Travel documents
 
+    /// PACE did not come to an end, and nothing else could have opened the chip (ICAO 9303-11 4.4).
+    case paceFailed(String)
     /// Basic Access Control did not come to an end (ICAO 9303-11 4.3).
     case bacFailed(String)
     /// Secure messaging cannot go on (ICAO 9303-11 9.8).
@@ -91,6 +93,7 @@ extension NFCError {
         case .desfireError: "desfireError"
         case .felicaBlockReadFailed: "felicaBlockReadFailed"
         case .felicaBlockWriteFailed: "felicaBlockWriteFailed"
+        case .paceFailed: "paceFailed"
         case .bacFailed: "bacFailed"
         case .secureMessagingError: "secureMessagingError"
         case .dataGroupNotAvailable: "dataGroupNotAvailable"
@@ -139,7 +142,7 @@ extension NFCError: CustomStringConvertible {
         case .desfireError(let status): "the card answered 91\(hexText([status.rawValue])) \(status.text)"
         case .felicaBlockReadFailed(let flag): "the card refused to read, status flag \(flag)"
         case .felicaBlockWriteFailed(let flag): "the card refused to write, status flag \(flag)"
-        case .bacFailed(let text), .secureMessagingError(let text), .dataGroupNotAvailable(let text),
+        case .paceFailed(let text), .bacFailed(let text), .secureMessagingError(let text), .dataGroupNotAvailable(let text),
             .dataGroupParseFailed(let text),
             .cryptoError(let text), .unsupportedOperation(let text):
             text

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Octets
+import CardCrypto
 
 /// EF.COM: which data groups there are (ICAO 9303-10 4.6.1). It is not signed.
 public struct CommonData: Sendable, Codable, Equatable {
@@ -14,14 +14,15 @@ public struct CommonData: Sendable, Codable, Equatable {
 
     /// - Throws: ``LDSError``.
     public init(_ file: [UInt8]) throws(LDSError) {
-        let name = "EF.COM"
-        let inner = try objects(in: try fileObject(file, tag: 0x60, in: name), of: name, filler: true)
+        self = try understanding("EF.COM") { () throws(DataObjectError) in try CommonData(try fileObject(file, tag: 0x60)) }
+    }
+
+    private init(_ object: DataObject) throws(DataObjectError) {
+        let inner = try object.children(filler: true)
         func version(_ tag: UInt32) -> String? {
-            inner.first { $0.tag == tag }.map { text($0.value.filter { (0x20...0x7E).contains($0) }) }
+            inner.first(tag).map { text($0.value.filter { (0x20...0x7E).contains($0) }) }
         }
-        guard let list = inner.first(where: { $0.tag == 0x5C }) else {
-            throw LDSError(.missing, "\(name) has no list of tags (5C)")
-        }
+        guard let list = inner.first(0x5C) else { throw object.fault(.missing, "no list of tags (5C)") }
         ldsVersion = version(0x5F01)
         unicodeVersion = version(0x5F36)
         dataGroups = list.value.compactMap { tag in DataGroupId(tag: tag).flatMap { $0.number == nil ? nil : $0 } }
@@ -34,10 +35,14 @@ extension MRZData {
     ///
     /// - Throws: ``LDSError``.
     public init(dataGroup1 file: [UInt8]) throws(LDSError) {
-        let inner = try objects(in: try fileObject(file, tag: 0x61, in: "DG1"), of: "DG1", filler: true)
-        guard let zone = inner.first(where: { $0.tag == 0x5F1F }) else { throw LDSError(.missing, "DG1 has no MRZ (5F1F)") }
-        do { try self.init(zone.value) } catch {
-            throw LDSError(.value, offset: zone.offset + zone.headerLength + error.offset, "DG1: \(error)")
+        self = try understanding("DG1") { () throws(DataObjectError) in
+            let object = try fileObject(file, tag: 0x61)
+            guard let zone = try object.children(filler: true).first(0x5F1F) else {
+                throw object.fault(.missing, "no MRZ (5F1F)")
+            }
+            do throws(MRZError) { return try MRZData(zone.value) } catch {
+                throw DataObjectError(.value, path: zone.path, offset: zone.value.startIndex + error.offset, "\(error)")
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Octets
+import CardCrypto
 
 /// Why a file of a travel document cannot be understood, and where. Equality is on the code.
 public struct LDSError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -16,37 +16,47 @@ public struct LDSError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     public let code: Code
-    /// The octet at fault, from the start of the file or object that was parsed.
+    /// `DG11`, `EF.SOD`.
+    public let file: String
+    /// The tags from the file's data object down to the one at fault: `77/30/A0`. Empty at the file itself.
+    public let path: String
+    /// The octet at fault, from the start of the file.
     public let offset: Int
-    public let detail: String
+    private let reason: String
 
-    public init(_ code: Code, offset: Int = 0, _ detail: String = "") {
+    public init(_ code: Code, file: String = "", path: String = "", offset: Int = 0, _ reason: String = "") {
         self.code = code
+        self.file = file
+        self.path = path
         self.offset = offset
-        self.detail = detail
+        self.reason = reason
     }
 
-    init(_ error: TLVError, in name: String) { self.init(.encoding, offset: error.offset, "\(name): \(error)") }
+    init(_ error: DataObjectError, in file: String) {
+        let code: Code =
+            switch error.code {
+            case .encoding: .encoding
+            case .tag: .tag
+            case .missing: .missing
+            case .value: .value
+            }
+        self.init(code, file: file, path: error.pathText, offset: error.offset, error.detail)
+    }
 
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+
+    /// What is wrong and where: `DG11: a name that is no text, at octet 12 (6B/5F0E)`.
+    public var detail: String { "\(file): \(reason), at octet \(offset)\(path.isEmpty ? "" : " (\(path))")" }
 
     public var description: String { detail }
 }
 
-/// The one data object of a file, checked for its tag. Octets after it are filler.
-func fileObject(_ octets: [UInt8], tag: UInt32, in name: String) throws(LDSError) -> TLV {
-    let object: TLV
-    do { object = try TLV.first(in: octets[...]) } catch { throw LDSError(error, in: name) }
-    guard object.tag == tag else {
-        let found = String(object.tag, radix: 16, uppercase: true)
-        throw LDSError(.tag, "\(name) begins with tag \(found), not \(String(tag, radix: 16, uppercase: true))")
-    }
-    return object
+/// Runs `body`, whose errors are about the file of this name.
+func understanding<Result>(
+    _ file: String, _ body: () throws(DataObjectError) -> Result
+) throws(LDSError) -> Result {
+    do { return try body() } catch { throw LDSError(error, in: file) }
 }
 
-/// The data objects inside another.
-func objects(in object: TLV, of name: String, filler: Bool = false) throws(LDSError) -> [TLV] {
-    do { return try object.children(TLVRules(allowsFiller: filler)) } catch {
-        throw LDSError(.encoding, offset: object.offset + object.headerLength + error.offset, "\(name): \(error)")
-    }
-}
+/// The one data object of a file, checked for its tag; octets after it are filler.
+func fileObject(_ octets: [UInt8], tag: UInt32) throws(DataObjectError) -> DataObject { try DataObject(octets, tag: tag) }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
+import CardCrypto
 public import FoundationEssentials
-import Octets
 
-/// One SecurityInfo of EF.CardAccess or DG14 (ICAO 9303-11 9.2): what the chip offers.
+/// One SecurityInfo of EF.CardAccess, EF.CardSecurity or DG14 (ICAO 9303-11 9.2): what the chip offers.
 public struct SecurityInfo: Sendable, Codable, Equatable {
     /// Object identifier of the protocol.
     public let protocolOID: String
@@ -14,11 +14,16 @@ public struct SecurityInfo: Sendable, Codable, Equatable {
     /// The whole SEQUENCE as it stands in the file.
     public let raw: Data
 
+    public var securityProtocol: SecurityProtocol { SecurityProtocol(objectIdentifier: protocolOID) }
+
     /// Whether it offers PACE (PACEInfo; its domain parameters are not meant).
-    public var isPACE: Bool {
-        let prefix = "0.4.0.127.0.7.2.2.4."
-        guard protocolOID.hasPrefix(prefix) else { return false }
-        return protocolOID.dropFirst(prefix.count).split(separator: ".").count == 2
+    public var isPACE: Bool { securityProtocol.isPACE }
+
+    /// What it says, by the rules of its kind; ``SecurityInfoContent/unknown`` for identifiers that this library does not know.
+    public var content: SecurityInfoContent {
+        // Checked when the file was parsed; only one decoded from elsewhere can fail here.
+        guard let object = try? DataObject(Array(raw), tag: 0x30) else { return .unknown }
+        return (try? SecurityInfoContent(object)) ?? .unknown
     }
 
     /// The infos of a file: a SET of SEQUENCEs, each beginning with an object identifier. Octets after the SET are filler; unknown
@@ -26,26 +31,32 @@ public struct SecurityInfo: Sendable, Codable, Equatable {
     ///
     /// - Throws: ``LDSError``.
     public static func parse(_ file: [UInt8], name: String = "EF.CardAccess") throws(LDSError) -> [SecurityInfo] {
-        var infos: [SecurityInfo] = []
-        for object in try objects(in: try fileObject(file, tag: 0x31, in: name), of: name) {
-            guard object.tag == 0x30 else {
-                throw LDSError(.tag, offset: object.offset, "\(name): tag \(String(object.tag, radix: 16)) where 30 was expected")
-            }
-            let fields = try objects(in: object, of: name)
-            guard let first = fields.first, first.tag == 0x06, let identifier = objectIdentifierText(first.value) else {
-                throw LDSError(.value, offset: object.offset, "\(name): a SecurityInfo without object identifier")
-            }
-            let integers = fields.dropFirst().filter { $0.tag == 0x02 }.map { integer($0.value) }
-            infos.append(
-                SecurityInfo(
-                    protocolOID: identifier, version: integers.first ?? nil, parameterId: integers.dropFirst().first ?? nil,
-                    raw: Data(TLV.encode(0x30, object.value))))
+        try understanding(name) { () throws(DataObjectError) in try parse(try fileObject(file, tag: 0x31)) }
+    }
+
+    /// The infos of DG14: `6E` around the SET (9303-10 4.7.14).
+    ///
+    /// - Throws: ``LDSError``.
+    public static func parse(dataGroup14 file: [UInt8]) throws(LDSError) -> [SecurityInfo] {
+        try understanding("DG14") { () throws(DataObjectError) in
+            let object = try fileObject(file, tag: 0x6E)
+            return try parse(try object.children(filler: true).element(0, of: object))
         }
+    }
+
+    static func parse(_ set: DataObject) throws(DataObjectError) -> [SecurityInfo] {
+        var infos: [SecurityInfo] = []
+        for object in try set.elements(of: 0x31) { infos.append(try SecurityInfo(object)) }
         return infos
     }
 
-    private static func integer(_ octets: ArraySlice<UInt8>) -> Int? {
-        guard (1...7).contains(octets.count) else { return nil }
-        return octets.reduce(0) { $0 << 8 | Int($1) }
+    private init(_ object: DataObject) throws(DataObjectError) {
+        let fields = try object.elements(of: 0x30)
+        protocolOID = try fields.element(0, of: object).objectIdentifier()
+        let integers = fields.dropFirst().filter { $0.tag == 0x02 }.map { try? $0.smallInteger() }
+        version = integers.first ?? nil
+        parameterId = integers.dropFirst().first ?? nil
+        raw = Data(object.octets)
+        _ = try SecurityInfoContent(object)
     }
 }

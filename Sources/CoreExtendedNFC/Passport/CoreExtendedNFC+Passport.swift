@@ -6,10 +6,12 @@ public import TagTransport
 extension CoreExtendedNFC {
     /// Reads a travel document over a transport that is already there; the session is neither started nor ended.
     ///
-    /// EF.CardAccess is looked at, the eMRTD application selected, and the chip opened by Basic Access Control (ICAO 9303-11 4.3).
-    /// EF.COM and EF.SOD are read first, DG1 next, DG3 and DG4 last. Only EF.SOD's list of hashes can rule a data group out.
+    /// The chip access procedure of ICAO 9303-11 4.2: PACE when EF.CardAccess offers it, with the application selected in its
+    /// channel; Basic Access Control otherwise and when PACE fails. EF.COM and EF.SOD are read first, DG1 next, DG15 after the other data
+    /// groups, DG3 and DG4 last. Only EF.SOD's list of hashes can rule a data group out.
     ///
-    /// PACE, Chip, Active and Passive Authentication are not performed by this version; ``PassportModel/securityReport`` says so.
+    /// The chip proves that it is no copy by PACE with chip authentication mapping, Chip Authentication or Active Authentication; DG14 and
+    /// DG15 are read for that also when they were not asked for. ``PassportModel/securityReport`` tells how each step ended.
     ///
     /// - Parameters:
     ///   - mrzKey: number, birth and expiry with their check digits; ``MRZKey`` and ``computeMRZKey(documentNumber:dateOfBirth:dateOfExpiry:)``
@@ -30,12 +32,39 @@ extension CoreExtendedNFC {
         trustAnchorsDER: [Data] = [],
         onProgress: (@Sendable (String) -> Void)? = nil
     ) async throws -> PassportModel {
-        guard !mrzKey.isEmpty, mrzKey.utf8.count <= 256 else {
-            throw NFCError.unsupportedOperation("an MRZ key of \(mrzKey.utf8.count) characters opens no chip")
+        try await readPassport(
+            transport: transport, access: .mrz(mrzKey), dataGroups: dataGroups, performActiveAuth: performActiveAuth,
+            trustAnchorsDER: trustAnchorsDER, terminal: nil, onProgress: onProgress)
+    }
+
+    /// Reads a travel document with any of its passwords, and with a terminal's certificates where fingers and irises shall be read.
+    ///
+    /// The same as ``readPassport(transport:mrzKey:dataGroups:performActiveAuth:trustAnchorsDER:onProgress:)`` for the rest.
+    ///
+    /// - Parameters:
+    ///   - access: the MRZ for PACE and Basic Access Control; CAN, PIN or PUK for PACE alone.
+    ///   - terminal: certificates and key for Terminal Authentication, which follows Chip Authentication; nil when there are none.
+    /// - Throws: ``NFCError`` as there; `paceFailed` when PACE alone could have opened the chip and did not.
+    public static func readPassport(
+        transport: any NFCTagTransport,
+        access: PassportAccess,
+        dataGroups: [DataGroupId] = [.com, .dg1, .dg2, .sod],
+        performActiveAuth: Bool = true,
+        trustAnchorsDER: [Data] = [],
+        terminal: TerminalCredentials? = nil,
+        onProgress: (@Sendable (String) -> Void)? = nil
+    ) async throws -> PassportModel {
+        let count = access.text.utf8.count
+        guard (1...256).contains(count) else {
+            let name = if case .mrz = access { "MRZ key" } else { access.name }
+            throw NFCError.unsupportedOperation("an \(name) of \(count) characters opens no chip")
         }
         var reading = PassportReading(
-            transport: transport, access: .mrz(mrzKey), dataGroups: dataGroups, performActiveAuth: performActiveAuth,
-            trustAnchorsDER: trustAnchorsDER, onProgress: onProgress)
+            transport: transport,
+            PassportRequest(
+                access: access, dataGroups: Set(dataGroups), performActiveAuth: performActiveAuth,
+                trustAnchorsDER: trustAnchorsDER, terminal: terminal),
+            onProgress: onProgress)
         do {
             return try await reading.run()
         } catch {

@@ -22,8 +22,13 @@ struct FileReadPlan: Sendable {
     let name: String
     private let tag: UInt32
     private let limit: Int
+    private let shortIdentifier: UInt8?
     private var chunk: Int
+    /// Octets to ask for at a time in a command of extended length; nil where none may be sent.
+    private var longChunk: Int?
     private var wasHalved = false
+    /// What the card takes at a time, once it refused more.
+    private(set) var learntChunk: Int?
     private(set) var octets: [UInt8] = []
     /// The file's length, once its first octets told it.
     private(set) var total: Int?
@@ -34,7 +39,11 @@ struct FileReadPlan: Sendable {
     ///   - tag: the tag that the file begins with.
     ///   - limit: the most octets that the file may have.
     ///   - chunk: the octets to ask for at a time, at most 256.
-    init(name: String, tag: UInt32, limit: Int, chunk: Int) {
+    ///   - longChunk: the octets to ask for at a time in a long file when card and reader take extended lengths; nil when not.
+    ///   - shortIdentifier: names the file in the first command; nil when it is selected.
+    init(name: String, tag: UInt32, limit: Int, chunk: Int, longChunk: Int? = nil, shortIdentifier: UInt8? = nil) {
+        self.longChunk = longChunk.map { min(max($0, 257), 65_000) }
+        self.shortIdentifier = shortIdentifier
         self.name = name
         self.tag = tag
         self.limit = limit
@@ -50,11 +59,14 @@ struct FileReadPlan: Sendable {
             throw FileReadError(.tooManySteps, "\(name): \(octets.count) bytes after \(steps - 1) commands")
         }
         let isOdd = octets.count > 0x7FFF
-        // An odd READ BINARY wraps its answer in a data object, which takes two or three octets of the piece.
-        let room = isOdd ? chunk - 3 : chunk
+        // An odd READ BINARY wraps its answer in a data object, which takes two to four octets of the piece.
+        let piece = (total ?? 0) > Self.longFile ? longChunk ?? chunk : chunk
+        let room = isOdd ? piece - (piece > 258 ? 4 : 3) : piece
         let length = max(1, min(room, (total ?? octets.count + 4) - octets.count))
         request = Request(length: length, isOdd: isOdd)
-        return .send(isOdd ? oddRead(length) : evenRead(length))
+        do { return .send(isOdd ? try oddRead(length) : try evenRead(length)) } catch {
+            throw FileReadError(.answer, "\(name): \(error)")
+        }
     }
 
     /// The plain answer to the last command.
@@ -64,11 +76,15 @@ struct FileReadPlan: Sendable {
         switch response.statusWord {
         case 0x9000, 0x6282:
             try append(response, request)
+        case 0x6700 where request.length > 256, 0x6C00...0x6CFF where request.length > 256:
+            longChunk = nil
         case 0x6700 where !wasHalved && request.length > 1:
             wasHalved = true
-            chunk = max(request.isOdd ? 8 : 1, chunk / 2, 1)
+            chunk = max(request.isOdd ? 8 : 1, min(chunk, request.length) / 2, 1)
+            if octets.count >= 4 { learntChunk = chunk }
         case 0x6C01...0x6CFF where Int(response.sw2) < request.length:
             chunk = request.isOdd ? max(Int(response.sw2), 8) : Int(response.sw2)
+            if octets.count >= 4 { learntChunk = chunk }
             if request.isOdd, Int(response.sw2) < 8 { throw refusal(response.statusWord) }
         default:
             throw refusal(response.statusWord)
@@ -108,21 +124,25 @@ struct FileReadPlan: Sendable {
         self.total = total
     }
 
-    private func evenRead(_ length: Int) -> CommandAPDU {
-        CommandAPDU(
-            cla: 0, ins: 0xB0, p1: UInt8(truncatingIfNeeded: octets.count >> 8), p2: UInt8(truncatingIfNeeded: octets.count),
-            le: UInt8(truncatingIfNeeded: length))
+    private func evenRead(_ length: Int) throws(APDUError) -> CommandAPDU {
+        let named = octets.isEmpty ? shortIdentifier.map { 0x80 | $0 } : nil
+        return try CommandAPDU(
+            cla: 0, ins: 0xB0, p1: named ?? UInt8(truncatingIfNeeded: octets.count >> 8),
+            p2: UInt8(truncatingIfNeeded: octets.count), ne: length)
     }
 
     /// Offsets above 7FFF go in a DO 54 (ISO/IEC 7816-4 11.3.3).
-    private func oddRead(_ length: Int) -> CommandAPDU {
+    private func oddRead(_ length: Int) throws(APDUError) -> CommandAPDU {
         let offset = octets.count
         let low = [UInt8(truncatingIfNeeded: offset >> 8), UInt8(truncatingIfNeeded: offset)]
         let value = offset > 0xFFFF ? [UInt8(truncatingIfNeeded: offset >> 16)] + low : low
-        let wrapper = length < 0x80 ? 2 : 3
-        return CommandAPDU(
-            cla: 0, ins: 0xB1, p1: 0, p2: 0, data: Data(TLV.encode(0x54, value)), le: UInt8(truncatingIfNeeded: length + wrapper))
+        return try CommandAPDU(
+            cla: 0, ins: 0xB1, p1: 0, p2: 0, data: Data(TLV.encode(0x54, value)),
+            ne: length + 1 + TLV.lengthOctets(length).count)
     }
+
+    /// Longer files are worth commands of extended length.
+    private static let longFile = 4_096
 
     private func unwrapped(_ data: Data) throws(FileReadError) -> [UInt8] {
         let octets = Array(data)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CardCrypto
 public import FoundationEssentials
 
 /// What was read of a travel document, and how far it can be believed.
@@ -14,9 +15,24 @@ public struct PassportModel: Sendable, Codable, Equatable {
     /// The first face of DG2 in its stored format; ``faceImageFormat`` says which.
     public var faceImageData: Data?
     public var faceImageFormat: ImageFormat?
+    /// What the face's record says about it, where it is one of ISO/IEC 19794-5.
+    public var faceDetails: FaceDetails?
+    /// The first image of DG7 in its stored format.
     public var signatureImageData: Data?
+    public var signatureImageFormat: ImageFormat?
+    /// The portraits of DG5, fingers of DG3 and irises of DG4, in their stored format; nil for a group that is not there.
+    public var portraits: [DocumentImage]?
+    public var fingers: [DocumentImage]?
+    public var irises: [DocumentImage]?
+    /// DG11 by field name; ``personalDetails`` has the rest of it.
     public var additionalPersonalDetails: [String: String]?
+    public var personalDetails: AdditionalPersonalDetails?
+    /// DG12 by field name; ``documentDetails`` has the rest of it.
     public var additionalDocumentDetails: [String: String]?
+    public var documentDetails: AdditionalDocumentDetails?
+    /// DG16.
+    public var personsToNotify: [PersonToNotify]?
+    /// DG14.
     public var securityInfos: [SecurityInfo]?
     public var securityInfosRaw: Data?
     public var activeAuthPublicKey: ActiveAuthenticationPublicKey?
@@ -25,6 +41,8 @@ public struct PassportModel: Sendable, Codable, Equatable {
     public var sodRaw: Data?
     /// Nil until Passive Authentication was performed.
     public var passiveAuthResult: PassiveAuthenticationStatus?
+    /// What Passive Authentication found, each question apart.
+    public var passiveAuthentication: PassiveAuthenticationReport?
     /// Nil until Active Authentication was performed.
     public var activeAuthResult: ActiveAuthenticationStatus?
     /// Each file as it was read, without the filler after it.
@@ -38,12 +56,14 @@ public struct PassportModel: Sendable, Codable, Equatable {
     /// A document out of stored files, without a chip.
     ///
     /// Nothing is thrown for files that are not what their standard says: their read status becomes `failed`, and ``problems``
-    /// tells more. Passive Authentication is not performed by this version, whatever is asked for: its result stays nil.
+    /// tells more.
     ///
     /// - Parameters:
     ///   - rawDataGroups: whole files, tag and length included.
     ///   - cardAccessRaw: EF.CardAccess.
-    ///   - trustAnchorsDER: country signing certificates.
+    ///   - performPassiveAuthentication: whether the files are verified against EF.SOD, at the environment's calendar.
+    ///   - trustAnchorsDER: country signing certificates in DER or PEM, or master lists; without them nobody can say whether the
+    ///     issuer is to be trusted.
     ///   - dataGroupReadStatus: what became of each file; `read` for those that are there when left out.
     public init(
         rawDataGroups: [DataGroupId: Data], cardAccessRaw: Data? = nil, performPassiveAuthentication: Bool = true,
@@ -77,23 +97,88 @@ public struct PassportModel: Sendable, Codable, Equatable {
         if let raw = rawDataGroups[.dg1] {
             do { mrz = try MRZData(dataGroup1: Array(raw)) } catch { note(error, .dg1) }
         }
-        if let raw = rawDataGroups[.dg2] {
-            do {
-                let face = try FaceImage(dataGroup2: Array(raw))
-                faceImageData = face.data
-                faceImageFormat = face.format
-            } catch { note(error, .dg2) }
-        }
+        readImages()
+        readDetails()
         if let raw = rawDataGroups[.dg14] {
             securityInfosRaw = raw
+            do { securityInfos = try SecurityInfo.parse(dataGroup14: Array(raw)) } catch { note(error, .dg14) }
         }
-        activeAuthPublicKeyRaw = rawDataGroups[.dg15]
+        if let raw = rawDataGroups[.dg15] {
+            activeAuthPublicKeyRaw = raw
+            do { activeAuthPublicKey = try ActiveAuthenticationPublicKey(dataGroup15: Array(raw)) } catch { note(error, .dg15) }
+        }
+        for group in [DataGroupId.dg6, .dg8, .dg9, .dg10, .dg13] {
+            guard let raw = rawDataGroups[group] else { continue }
+            do { _ = try OptionalDataGroup(Array(raw), of: group) } catch { note(error, group) }
+        }
         for digit in mrz?.checkDigits ?? [] where !digit.holds {
             problems.append(
                 PassportProblem(
                     dataGroup: .dg1, kind: .checkDigit, code: digit.field.rawValue, side: .card,
                     detail: "DG1: the check digit of \(digit.field.rawValue) is wrong", bytesRead: nil, bytesTotal: nil))
         }
+        guard performPassiveAuthentication else { return }
+        do {
+            let anchors = try TrustAnchors(files: trustAnchorsDER.map { Array($0) })
+            let now = try CardEnvironment.current.calendarNanoseconds()
+            authenticatePassively(anchors: anchors, today: CertificateTime(nanoseconds: now))
+        } catch {
+            securityReport.passiveAuthentication = PassportStage(.failed, "not performed: \(error)")
+        }
+    }
+
+    private mutating func readImages() {
+        if let raw = rawDataGroups[.dg2] {
+            do {
+                let face = try FaceImage(dataGroup2: Array(raw))
+                faceImageData = face.data
+                faceImageFormat = face.format
+                faceDetails = face.details
+            } catch { note(error, .dg2) }
+        }
+        if let raw = rawDataGroups[.dg3] {
+            do { fingers = try BiometricTemplate.parse(Array(raw), of: .dg3).flatMap(\.images) } catch { note(error, .dg3) }
+        }
+        if let raw = rawDataGroups[.dg4] {
+            do { irises = try BiometricTemplate.parse(Array(raw), of: .dg4).flatMap(\.images) } catch { note(error, .dg4) }
+        }
+        if let raw = rawDataGroups[.dg5] {
+            do { portraits = try DocumentImage.portraits(dataGroup5: Array(raw)) } catch { note(error, .dg5) }
+        }
+        if let raw = rawDataGroups[.dg7] {
+            do {
+                let image = try DocumentImage.signatures(dataGroup7: Array(raw)).first
+                signatureImageData = image?.data
+                signatureImageFormat = image?.format
+            } catch { note(error, .dg7) }
+        }
+    }
+
+    private mutating func readDetails() {
+        if let raw = rawDataGroups[.dg11] {
+            do {
+                personalDetails = try AdditionalPersonalDetails(dataGroup11: Array(raw))
+                additionalPersonalDetails = personalDetails?.texts
+            } catch { note(error, .dg11) }
+        }
+        if let raw = rawDataGroups[.dg12] {
+            do {
+                documentDetails = try AdditionalDocumentDetails(dataGroup12: Array(raw))
+                additionalDocumentDetails = documentDetails?.texts
+            } catch { note(error, .dg12) }
+        }
+        if let raw = rawDataGroups[.dg16] {
+            do { personsToNotify = try PersonToNotify.parse(dataGroup16: Array(raw)) } catch { note(error, .dg16) }
+        }
+    }
+
+    /// Verifies the files against EF.SOD at `today`, and enters the outcome.
+    mutating func authenticatePassively(anchors: TrustAnchors, today: CertificateTime) {
+        let outcome = PassiveAuthentication.verify(
+            sod: rawDataGroups[.sod].map { Array($0) }, dataGroups: rawDataGroups, anchors: anchors, today: today)
+        passiveAuthentication = outcome
+        passiveAuthResult = outcome.status
+        securityReport.passiveAuthentication = outcome.stage
     }
 
     /// The face of DG2 as stored, taken out of the raw file where that is there.
@@ -101,8 +186,10 @@ public struct PassportModel: Sendable, Codable, Equatable {
         rawDataGroups[.dg2].flatMap { try? FaceImage(dataGroup2: Array($0)).data } ?? faceImageData
     }
 
-    /// The signature image of DG7; this version does not take it out of the raw file.
-    public var resolvedSignatureImageData: Data? { signatureImageData }
+    /// The signature image of DG7 as stored, taken out of the raw file where that is there.
+    public var resolvedSignatureImageData: Data? {
+        rawDataGroups[.dg7].flatMap { try? DocumentImage.signatures(dataGroup7: Array($0)).first?.data } ?? signatureImageData
+    }
 
     private mutating func note(_ error: LDSError, _ dataGroup: DataGroupId?) {
         if let dataGroup { dataGroupReadStatus[dataGroup] = .failed }

@@ -4,151 +4,67 @@ import CardCrypto
 import FoundationEssentials
 import TagTransport
 
-/// What opens the chip. PACE, and with it CAN, PIN and PUK, will stand beside the MRZ.
-enum PassportAccess: Sendable {
-    case mrz(String)
+/// What a passport read is asked for.
+struct PassportRequest: Sendable {
+    var access: PassportAccess
+    var dataGroups: Set<DataGroupId>
+    var performActiveAuth = true
+    /// In DER or PEM, or master lists.
+    var trustAnchorsDER: [Data] = []
+    var terminal: TerminalCredentials?
 }
 
 /// One read of a travel document, from EF.CardAccess to the last data group (ICAO 9303-11 4.2).
 struct PassportReading {
-    private let link: PassportLink
-    private let access: PassportAccess
-    private let requested: Set<DataGroupId>
-    private let performActiveAuth: Bool
-    private let trustAnchorsDER: [Data]
+    let link: PassportLink
+    let request: PassportRequest
     private let onProgress: (@Sendable (String) -> Void)?
     private let observer = PassportProgress.observer
 
     private var exchangesShown = 0
-    private var cardAccessRaw: Data?
-    private var report = PassportSecurityReport()
-    private var files: [DataGroupId: Data] = [:]
-    private var statuses: [DataGroupId: DataGroupReadStatus] = [:]
-    private var problems: [PassportProblem] = []
+    var cardAccessRaw: Data?
+    var report = PassportSecurityReport()
+    var files: [DataGroupId: Data] = [:]
+    var statuses: [DataGroupId: DataGroupReadStatus] = [:]
+    var problems: [PassportProblem] = []
     /// What the facade throws when a file that must be there is not; the first such error of each file.
-    private var failures: [DataGroupId: any Error] = [:]
-    private var firstFailure: (any Error)?
+    var failures: [DataGroupId: any Error] = [:]
+    var firstFailure: (any Error)?
     /// Why nothing can be read any more.
-    private var ending: (any Error)?
+    var ending: (any Error)?
+    /// Octets to ask for at a time, once a file was read in smaller pieces than could have been.
+    private var learntChunk: Int?
 
-    init(
-        transport: any NFCTagTransport, access: PassportAccess, dataGroups: [DataGroupId], performActiveAuth: Bool,
-        trustAnchorsDER: [Data], onProgress: (@Sendable (String) -> Void)?
-    ) {
+    /// What PACE told: for chip authentication mapping and for Terminal Authentication.
+    var pace: (offer: PACEOffer, outcome: PACE.Outcome)?
+    var cardSecurity: CardSecurity?
+    /// The terminal's key of Chip Authentication, compressed; nil until it was done.
+    var terminalKey: [UInt8]?
+    var activeAuthResult: ActiveAuthenticationStatus?
+    private(set) var trustAnchors = TrustAnchors([])
+
+    init(transport: any NFCTagTransport, _ request: PassportRequest, onProgress: (@Sendable (String) -> Void)?) {
         link = PassportLink(transport)
-        self.access = access
-        requested = Set(dataGroups)
-        self.performActiveAuth = performActiveAuth
-        self.trustAnchorsDER = trustAnchorsDER
+        self.request = request
         self.onProgress = onProgress
     }
 
-    /// - Throws: as ``CoreExtendedNFC/readPassport(transport:mrzKey:dataGroups:performActiveAuth:trustAnchorsDER:onProgress:)``, before
-    ///   errors of transports and machines are turned into ``NFCError``.
+    /// - Throws: as ``CoreExtendedNFC/readPassport(transport:access:dataGroups:performActiveAuth:trustAnchorsDER:terminal:onProgress:)``,
+    ///   before errors of transports and machines are turned into ``NFCError``.
     mutating func run() async throws -> PassportModel {
-        guard !requested.isEmpty else { throw NFCError.unsupportedOperation("no data group was asked for") }
-        try await readCardAccess()
-        // PACE belongs here, before the application is selected; the application is then selected under secure messaging.
-        try await selectApplication()
-        let channel = try await openBasicAccess()
+        guard !request.dataGroups.isEmpty else { throw NFCError.unsupportedOperation("no data group was asked for") }
+        do { trustAnchors = try TrustAnchors(files: request.trustAnchorsDER.map { Array($0) }) } catch {
+            throw NFCError.unsupportedOperation("\(error)")
+        }
+        let channel = try await openChannel()
         try await readFiles(over: channel)
         return try model()
-    }
-
-    // MARK: Access
-
-    /// Reads EF.CardAccess in plain. Whatever the card answers, the read goes on.
-    private mutating func readCardAccess() async throws {
-        // Cards differ in the form in which they let the master file be selected.
-        let masterFile = Data([0x3F, 0x00])
-        for select in [
-            CommandAPDU(cla: 0, ins: 0xA4, p1: 0, p2: 0x0C), CommandAPDU(cla: 0, ins: 0xA4, p1: 0, p2: 0x0C, data: masterFile),
-            CommandAPDU(cla: 0, ins: 0xA4, p1: 0, p2: 0x00, data: masterFile, le: 0),
-        ] {
-            if try await link.sendAPDU(select).isSuccess { break }
-        }
-        let name = "EF.CardAccess"
-        let answer = try await link.sendAPDU(CommandAPDU(cla: 0, ins: 0xA4, p1: 0x02, p2: 0x0C, data: Data([0x01, 0x1C])))
-        guard answer.isSuccess else {
-            report.cardAccess = PassportStage(.notSupported, "\(hexText(answer.statusWord)) \(statusText(answer.statusWord))")
-            report.pace = PassportStage(.notAdvertised)
-            return
-        }
-        var plan = FileReadPlan(name: name, tag: 0x31, limit: 64 << 10, chunk: Self.plainChunk)
-        do {
-            cardAccessRaw = Data(try await read(&plan, over: link, show: nil))
-            let infos = try SecurityInfo.parse(Array(cardAccessRaw ?? Data()))
-            report.cardAccess = PassportStage(.succeeded)
-            show(.access, name, .done, "\(infos.count == 1 ? "1 protocol" : "\(infos.count) protocols") offered")
-            if infos.contains(where: \.isPACE) {
-                report.pace = PassportStage(.notSupported, "offered and not used: this version opens chips by BAC only")
-                show(.access, "PACE", .failed, "offered and not used")
-            } else {
-                report.pace = PassportStage(.notAdvertised)
-            }
-        } catch let error as FileReadError {
-            noteCardAccess(error.detail)
-        } catch let error as LDSError {
-            noteCardAccess(error.detail)
-        }
-    }
-
-    private mutating func noteCardAccess(_ detail: String) {
-        report.cardAccess = PassportStage(.failed, detail)
-        report.pace = PassportStage(.notAdvertised)
-        show(.access, "EF.CardAccess", .failed, "FAILED, \(detail)")
-    }
-
-    private mutating func selectApplication() async throws {
-        let aid = Data([0xA0, 0x00, 0x00, 0x02, 0x47, 0x10, 0x01])
-        let answer = try await link.sendAPDU(CommandAPDU(cla: 0, ins: 0xA4, p1: 0x04, p2: 0x0C, data: aid))
-        switch answer.statusWord {
-        case 0x9000: return
-        case 0x6A82: throw NFCError.applicationNotFound(aid: aid)
-        default: throw NFCError.unexpectedStatusWord(answer.sw1, answer.sw2)
-        }
-    }
-
-    private mutating func openBasicAccess() async throws -> SecureMessagingTransport {
-        let key =
-            switch access {
-            case .mrz(let key): key
-            }
-        let environment = CardEnvironment.current
-        var control = try BasicAccessControl(mrzKey: key)
-        var action = try control.begin()
-        do {
-            while true {
-                switch action {
-                case .send(let command):
-                    action = try control.received(try await link.sendAPDU(command))
-                case .drawRandom:
-                    let random = try environment.randomOctets(8, label: "bac.rndIFD")
-                    let keyingMaterial = try environment.randomOctets(16, label: "bac.kIFD")
-                    // Whoever keeps keys gets this one before the command that it protects is sent.
-                    environment.logKey("bac.seed", control.seed)
-                    action = try control.drew(random: random, keyingMaterial: keyingMaterial)
-                case .agreed(let keys):
-                    environment.logKey("secureMessaging.enc", keys.encryption)
-                    environment.logKey("secureMessaging.mac", keys.authentication)
-                    environment.logKey("secureMessaging.ssc", keys.sendSequenceCounter)
-                    let channel = try SecureMessaging(
-                        cipher: .tripleDES, encryptionKey: keys.encryption, authenticationKey: keys.authentication,
-                        sendSequenceCounter: keys.sendSequenceCounter)
-                    report.bac = PassportStage(.succeeded)
-                    show(.access, "BAC", .done, "keys agreed, secure messaging with 3DES")
-                    return SecureMessagingTransport(over: link, isT0: link.isT0, channel)
-                }
-            }
-        } catch let error as BasicAccessControlError {
-            show(.access, "BAC", .failed, "FAILED, \(error.detail)")
-            throw error
-        }
     }
 
     // MARK: Files
 
     private mutating func readFiles(over channel: SecureMessagingTransport) async throws {
+        let requested = request.dataGroups
         if requested.contains(.com) { try await readFile(.com, over: channel) }
         if requested.contains(.sod) { try await readFile(.sod, over: channel) }
         let common = files[.com].flatMap { try? CommonData(Array($0)) }
@@ -156,43 +72,59 @@ struct PassportReading {
         if let common, !requested.contains(.sod), groups.contains(where: { !common.dataGroups.contains($0) }) {
             try await readFile(.sod, over: channel)
         }
-        let hashes = files[.sod].flatMap { try? SecurityObject(Array($0)) }
-        for group in groups.sorted(by: { Self.place(of: $0) < Self.place(of: $1) }) {
-            // Only EF.SOD's list of hashes can rule a data group out: EF.COM is not signed and often wrong.
-            if let hashes, !hashes.lists(group), common?.dataGroups.contains(group) != true {
-                statuses[group] = .notPresent
-                failures[group] = NFCError.dataGroupNotAvailable("\(group.displayName): EF.SOD does not list it")
-                show(.read, group.displayName, .failed, "not in the document: EF.SOD does not list it")
-            } else {
-                try await readFile(group, over: channel)
+        let contents = Contents(common: common, hashes: files[.sod].flatMap { try? SecurityObject(Array($0)) })
+        for group in order(of: groups, contents) {
+            switch group {
+            case .dg14 where request.wantsProof || requested.contains(.dg14):
+                try await readGroup(.dg14, contents, over: channel)
+                try await authenticateChip(contents, over: channel)
+            case .dg15:
+                try await readGroup(.dg15, contents, over: channel)
+                try await authenticateActively(over: channel)
+            default: try await readGroup(group, contents, over: channel)
             }
         }
-        noteChip(common, hashes)
+        noteChip(contents)
     }
 
-    /// DG1 comes first, DG15 before the two that most terminals may not read.
-    private static func place(of group: DataGroupId) -> Int {
-        let number = group.number ?? 0
-        return group.needsExtendedAccessControl ? 100 + number : group == .dg15 ? 50 : number
+    /// What EF.COM and EF.SOD list.
+    struct Contents {
+        let common: CommonData?
+        let hashes: SecurityObject?
+
+        /// Only EF.SOD's list of hashes can rule a data group out: EF.COM is not signed and often wrong. Nil when nobody can say.
+        func has(_ group: DataGroupId) -> Bool? {
+            if common?.dataGroups.contains(group) == true { return true }
+            return hashes?.lists(group)
+        }
     }
 
-    private mutating func noteChip(_ common: CommonData?, _ hashes: SecurityObject?) {
-        func isListed(_ group: DataGroupId) -> Bool? {
-            guard let hashes else { return common?.dataGroups.contains(group) == true ? true : nil }
-            return hashes.lists(group) || common?.dataGroups.contains(group) == true
+    /// The data groups in the order of reading: DG1 first; DG14 next where the chip shall prove itself, so that the rest comes through
+    /// the channel of Chip Authentication; DG15 and Active Authentication after the others; the two last that most terminals may not read.
+    private func order(of requested: [DataGroupId], _ contents: Contents) -> [DataGroupId] {
+        var groups = requested
+        if request.wantsProof, contents.has(.dg14) == true, !groups.contains(.dg14) { groups.append(.dg14) }
+        if request.performActiveAuth, contents.has(.dg15) == true, !groups.contains(.dg15) { groups.append(.dg15) }
+        let wantsProof = request.wantsProof
+        func place(_ group: DataGroupId) -> Int {
+            let number = (group.number ?? 0) * 2
+            if group.needsExtendedAccessControl { return 100 + number }
+            return group == .dg15 ? 50 : group == .dg14 && wantsProof ? 3 : number
         }
-        report.chipAuthentication =
-            isListed(.dg14) == false
-            ? PassportStage(.notAdvertised, "EF.SOD does not list DG14") : PassportStage(.skipped, "not performed")
-        if performActiveAuth, isListed(.dg15) == false {
-            report.activeAuthentication = PassportStage(.notAdvertised, "EF.SOD does not list DG15")
-        } else if performActiveAuth {
-            report.activeAuthentication = PassportStage(.notSupported, "not performed by this version")
-        }
+        return groups.sorted { place($0) < place($1) }
+    }
+
+    private mutating func readGroup(
+        _ group: DataGroupId, _ contents: Contents, over channel: SecureMessagingTransport
+    ) async throws {
+        guard contents.has(group) == false else { return try await readFile(group, over: channel) }
+        statuses[group] = .notPresent
+        failures[group] = NFCError.dataGroupNotAvailable("\(group.displayName): EF.SOD does not list it")
+        show(.read, group.displayName, .failed, "not in the document: EF.SOD does not list it")
     }
 
     /// Reads one file and notes what became of it. Throws only what ends the whole read.
-    private mutating func readFile(_ file: DataGroupId, over channel: SecureMessagingTransport) async throws {
+    mutating func readFile(_ file: DataGroupId, over channel: SecureMessagingTransport) async throws {
         guard ending == nil else {
             statuses[file] = .notRead
             failures[file] = ending
@@ -200,10 +132,12 @@ struct PassportReading {
         }
         var plan = FileReadPlan(
             name: file.displayName, tag: UInt32(file.tag), limit: file.sizeLimit,
-            chunk: channel.cipher == .tripleDES ? Self.tripleDESChunk : Self.aesChunk)
+            chunk: min(channel.cipher == .tripleDES ? Self.tripleDESChunk : Self.aesChunk, learntChunk ?? .max),
+            longChunk: link.takesExtendedLength ? Self.longChunk : nil)
         do {
             try await select(file, over: channel)
             let octets = try await read(&plan, over: channel, show: .read)
+            learntChunk = plan.learntChunk ?? learntChunk
             files[file] = Data(octets)
             statuses[file] = .read
             show(.read, file.displayName, .done, bytesText(octets.count), plan)
@@ -218,7 +152,7 @@ struct PassportReading {
 
     /// Whether an error tells of the card or the link to it. Every other, such as a cancellation or the end of a replay, ends the
     /// whole read.
-    private static func belongsToTheCard(_ error: any Error) -> Bool {
+    static func belongsToTheCard(_ error: any Error) -> Bool {
         switch error {
         case let error as TransportError: error.case != .cancelled && error.case != .readersForbidden
         case let error as NFCError: !error.isNFCCancellation
@@ -236,7 +170,7 @@ struct PassportReading {
         }
     }
 
-    private mutating func read(
+    mutating func read(
         _ plan: inout FileReadPlan, over transport: any NFCTagTransport, show stage: PassportProgress.Stage?
     ) async throws -> [UInt8] {
         while true {
@@ -250,7 +184,8 @@ struct PassportReading {
     }
 
     /// One exchange. A status word without secure messaging that leaves the channel open is an answer like another.
-    private static func exchange(_ command: CommandAPDU, over transport: any NFCTagTransport) async throws -> ResponseAPDU {
+    static func exchange(_ command: CommandAPDU, over transport: any NFCTagTransport) async throws -> ResponseAPDU {
+        if let link = transport as? PassportLink { return try await link.exchange(command) }
         do {
             return try await transport.sendAPDU(command)
         } catch let error as SecureMessagingError {
@@ -261,78 +196,34 @@ struct PassportReading {
         }
     }
 
-    private mutating func note(_ error: any Error, _ file: DataGroupId, _ plan: FileReadPlan) {
-        var status = DataGroupReadStatus.failed
-        var kind = PassportProblem.Kind.broken
-        var code: String?
-        var side = FaultSide.card
-        let facing: any Error
-        var detail: String
-        switch error {
-        case let error as FileReadError:
-            detail = error.detail
-            if case .refused(let word) = error.code {
-                kind = .refused
-                code = hexText(word)
-                status = Self.status(ofRefusal: word)
-                facing = NFCError.dataGroupNotAvailable(error.detail)
-            } else {
-                facing = NFCError.dataGroupParseFailed(error.detail)
-            }
-        case let error as SecureMessagingError:
-            kind = .channel
-            detail = "\(file.displayName): \(error.detail)"
-            facing = NFCError.secureMessagingError(detail)
-            ending = facing
-        default:
-            facing = NFCError.facing(error)
-            kind = .lost
-            code = (facing as? NFCError)?.caseName
-            side = .outside
-            detail = "\(file.displayName): \(facing)"
-            ending = facing
-        }
-        statuses[file] = status
-        failures[file] = facing
-        firstFailure = firstFailure ?? facing
-        problems.append(
-            PassportProblem(
-                dataGroup: file, kind: kind, code: code, side: side, detail: detail,
-                bytesRead: plan.octets.count, bytesTotal: plan.total))
-        let place = plan.total.map { " at \(grouped(plan.octets.count)) of \(bytesText($0))" } ?? ""
-        let refusal = kind == .refused ? "refused, \(code ?? "")" : "FAILED"
-        show(.read, file.displayName, .failed, refusal + place, plan)
-    }
-
-    private static func status(ofRefusal word: UInt16) -> DataGroupReadStatus {
-        switch word {
-        case 0x6A82, 0x6A83, 0x6A88: .notPresent
-        case 0x6982, 0x6983, 0x6985, 0x6986: .unavailable
-        default: .failed
-        }
-    }
-
     // MARK: Outcome
 
-    private mutating func model() throws -> PassportModel {
+    mutating func model() throws -> PassportModel {
         guard !files.isEmpty else {
             throw firstFailure ?? failures.values.first ?? NFCError.dataGroupNotAvailable("no file could be read")
         }
         var model = PassportModel(
-            rawDataGroups: files, cardAccessRaw: cardAccessRaw, trustAnchorsDER: trustAnchorsDER, dataGroupReadStatus: statuses)
+            rawDataGroups: files, cardAccessRaw: cardAccessRaw, performPassiveAuthentication: false, dataGroupReadStatus: statuses
+        )
         model.securityReport = report
+        if files[.sod] != nil {
+            // Certificates are judged at the environment's calendar; a replay that has none recorded stops here and says so.
+            let today = CertificateTime(nanoseconds: try CardEnvironment.current.calendarNanoseconds())
+            model.authenticatePassively(anchors: trustAnchors, today: today)
+        }
+        model.activeAuthResult = activeAuthResult
         model.problems = problems + model.problems
-        if requested.contains(.dg1), model.dataGroupReadStatus[.dg1] != .read {
+        if request.dataGroups.contains(.dg1), model.dataGroupReadStatus[.dg1] != .read {
             let reason = model.problems.first { $0.dataGroup == .dg1 }?.detail ?? "DG1 was not read"
             throw failures[.dg1] ?? NFCError.dataGroupParseFailed(reason)
         }
-        let count = requested.filter { model.dataGroupReadStatus[$0] == .read }.count
-        let all = requested.count
+        let count = request.dataGroups.filter { model.dataGroupReadStatus[$0] == .read }.count
+        let all = request.dataGroups.count
         show(.result, "", count == all ? .done : .failed, "\(count) of \(all) \(all == 1 ? "file" : "files") read")
         return model
     }
 
-    private mutating func show(
+    mutating func show(
         _ stage: PassportProgress.Stage, _ subject: String, _ state: PassportProgress.State, _ text: String,
         _ plan: FileReadPlan? = nil
     ) {
@@ -347,7 +238,9 @@ struct PassportReading {
     }
 
     /// Plain octets in a protected short answer: 231 with triple DES, 223 with AES.
-    private static let tripleDESChunk = 231
-    private static let aesChunk = 223
-    private static let plainChunk = 231
+    static let tripleDESChunk = 231
+    static let aesChunk = 223
+    static let plainChunk = 231
+    /// Octets at a time of a long file from a chip that takes extended lengths; many readers hold 2,048 and a little.
+    private static let longChunk = 2_000
 }

@@ -39,6 +39,8 @@ public struct PassportSecurityReport: Sendable, Codable, Equatable {
     public var chipAuthentication = PassportStage(.skipped, "not performed")
     public var passiveAuthentication = PassportStage(.skipped, "not performed")
     public var activeAuthentication = PassportStage(.skipped, "not performed")
+    /// Nil when no terminal's certificates were given.
+    public var terminalAuthentication: PassportStage?
 
     public init() {}
 }
@@ -90,14 +92,6 @@ public enum ActiveAuthenticationStatus: String, Sendable, Codable, Equatable {
 public enum PassiveAuthenticationStatus: String, Sendable, Codable, Equatable {
     case dataGroupHashesVerified, hashMismatch, sodParseFailed, sodNotAvailable, unsupportedHashAlgorithm, signatureNotVerified
     case signatureVerified, signatureInvalid, fullyVerified, trustChainInvalid
-}
-
-/// The public key of DG15.
-public enum ActiveAuthenticationPublicKey: Sendable, Codable, Equatable {
-    /// Unsigned, most significant octet first, without leading zeros.
-    case rsa(modulus: [UInt8], exponent: [UInt8])
-    case ecdsa(curveOID: String, publicPoint: [UInt8])
-    case unknown([UInt8])
 }
 
 @available(*, deprecated, renamed: "ActiveAuthenticationStatus")

@@ -55,7 +55,9 @@ enum DemoVerb: Verb {
         let recording: Recording
         do { recording = try Recording(to: path, replacing: true) } catch { throw TraceAccess.failure(error) }
         let steps = DemoSteps()
-        let json = try PassportOptions.argumentsJSON(key: key, groups: "com,sod,dg1")
+        let json = JSONValue.object(
+            PassportOptions.flowArguments("mrzKey", key, dataGroups: ["com", "sod", "dg1"])
+        ).text
         do {
             let outcome = try await PassportProgress.$observer.withValue(PassportProgress.Observer { steps.add($0) }) {
                 try await recording.run(flow: flow, argumentsJSON: json, over: transport)

@@ -15,21 +15,20 @@ enum RecordVerb: Verb {
     static let name = "record"
     static let summary = "run a flow over a card and keep everything that passes"
     static let synopsis = [
-        "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] passport --mrz-key KEY [--dg LIST]",
+        "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] passport",
+        "    --mrz-key KEY | --can CAN | --number N --birth D --expiry D [--dg LIST] [--csca FILE]",
         "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] apdu SCRIPT",
     ]
-    static let options = [
-        OptionSpec("-o", .required("FILE"), "the trace; FLOW-DATE-TIME.pcapng without it"),
-        OptionSpec("--force", .none, "replace an existing file"),
-        OptionSpec("--reader", .required("NAME|N"), "a reader by its number or a part of its name"),
-        OptionSpec("--card", .required("virtual:KIND"), "a virtual card in this process: virtual:passport?seed=7"),
-        OptionSpec("--wait", .required("S"), "seconds to wait for a card; 60 at a terminal, else 0"),
-        OptionSpec("--embed-secrets", .none, "keep the secrets inside the trace"),
-        OptionSpec("--no-secrets", .none, "keep no secrets: such a trace cannot be replayed by itself"),
-        OptionSpec(
-            "--mrz-key", .asked("KEY"), "passport: number, birth and expiry with check digits; ask, env:NAME, file:PATH, -"),
-        OptionSpec("--dg", .required("LIST"), "passport: the files to read, com,sod,dg1 without it"),
-    ]
+    static let options =
+        [
+            OptionSpec("-o", .required("FILE"), "the trace; FLOW-DATE-TIME.pcapng without it"),
+            OptionSpec("--force", .none, "replace an existing file"),
+            OptionSpec("--reader", .required("NAME|N"), "a reader by its number or a part of its name"),
+            OptionSpec("--card", .required("virtual:KIND"), "a virtual card in this process: virtual:passport?seed=7"),
+            OptionSpec("--wait", .required("S"), "seconds to wait for a card; 60 at a terminal, else 0"),
+            OptionSpec("--embed-secrets", .none, "keep the secrets inside the trace"),
+            OptionSpec("--no-secrets", .none, "keep no secrets: such a trace cannot be replayed by itself"),
+        ] + PassportOptions.specs
     static let details = [
         "SCRIPT has a command in hex a line; # comments; !reset, !remove, !wait MS; = HEX or = 90?? checks the answer.",
         "An MRZ key has < in it and must be quoted: --mrz-key 'L898902C<369080619406236'",
@@ -70,8 +69,7 @@ enum RecordVerb: Verb {
             guard arguments.operands.count == 1 else {
                 throw Failure.usage("passport takes no operand: \(arguments.operands[1])")
             }
-            let key = try SecretValue.read(arguments.value("--mrz-key"), option: "--mrz-key", prompt: "key      ", terminal)
-            return try PassportOptions.argumentsJSON(key: key, groups: arguments.value("--dg") ?? "com,sod,dg1")
+            return try PassportOptions.argumentsJSON(arguments, terminal)
         case "apdu":
             guard arguments.operands.count == 2 else {
                 throw Failure.usage("apdu takes one script: tapdeck record apdu SCRIPT, - for standard input")
@@ -82,22 +80,6 @@ enum RecordVerb: Verb {
         default:
             throw Failure.usage("the flow \(flow) has no options here")
         }
-    }
-}
-
-/// The passport flow's options.
-enum PassportOptions {
-    static func argumentsJSON(key: String, groups: String) throws -> String {
-        let names = groups.split(separator: ",").map { $0.lowercased() }
-        let known = DataGroupId.allCases.map(\.rawValue)
-        for name in names where !known.contains(name) {
-            throw Failure.usage("no file \(name)\(Nearest.suggestion(for: name, among: known)): --dg com,sod,dg1")
-        }
-        guard !names.isEmpty else { throw Failure.usage("--dg names no file") }
-        return JSONValue.object([
-            "mrzKey": .string(key), "dataGroups": .array(names.map { .string($0) }), "performActiveAuth": .bool(false),
-            "trustAnchors": .array([]),
-        ]).text
     }
 }
 

@@ -19,6 +19,8 @@ enum VirtualVerb: Verb {
                 lines.append("    \(pad("--\(option.name)\(option.placeholder.map { " \($0)" } ?? "")", 22)) \(option.summary)")
             }
         }
+        lines += ["", "Quirks of the passport, --quirk NAME,..:"]
+        for quirk in VirtualCardCatalog.passportQuirks { lines.append("    \(pad(quirk.name, 22)) \(quirk.summary)") }
         return lines + ["", "It stays until Ctrl-C, or until the card is removed by a fault. Needs pcscd with vsmartcard-vpcd."]
     }
 
