@@ -52,6 +52,8 @@ enum ExportSupport {
     /// The composites that have a value: no secret inside, and no plain field of the same path.
     private static let composites: Set<Int> = {
         var leaves: Set<String> = []
+        // A tag without fields is one itself.
+        let parents = Set(program.nodes.filter { $0.kind != .header && $0.kind != .value }.map { Int($0.parent) })
         var covering: Set<Int> = []
         for (index, node) in program.nodes.enumerated() {
             if [.number, .octets, .text, .decimal].contains(node.kind) || node.kind == .bits && !node.flags.contains(.unnamed) {
@@ -64,7 +66,8 @@ enum ExportSupport {
             program.nodes.indices.filter { index in
                 let node = program.nodes[index]
                 return [.composite, .choice, .tag].contains(node.kind) && !node.flags.contains(.unnamed)
-                    && !covering.contains(index) && !leaves.contains(program.path(index))
+                    && (node.kind != .tag || parents.contains(index)) && !covering.contains(index)
+                    && !leaves.contains(program.path(index))
             })
     }()
 
@@ -105,11 +108,9 @@ enum ExportSupport {
         switch node.kind {
         case .root, .alternative, .unknownTag: return nil
         case .composite, .choice, .tag:
+            guard composites.contains(Int(span.node)), node.kind == .tag || decoder.isComposite(index) else { return nil }
             let inside = decoder.spans[index...].filter { $0.parent == index }
             let kinds = inside.map { decoder.program.nodes[Int($0.node)].kind }
-            guard composites.contains(Int(span.node)), kinds.contains(where: { $0 != .header && $0 != .value }) else {
-                return nil
-            }
             // Of a tag what stands behind its head.
             let head = zip(inside, kinds).first { $1 == .header }?.0.count ?? 0
             guard span.count > head || node.kind == .tag else { return nil }

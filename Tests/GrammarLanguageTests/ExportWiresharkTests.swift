@@ -28,7 +28,7 @@ import Testing
         #expect(frames.count > 60)
         let capture = try folder.write("examples.pcap", Capture.exportedPDUs(frames))
         let dissected = try await Dissection(capture, plugin: plugin)
-        try compare(dissected, frames, "examples", joined: 2)
+        try compare(dissected, frames, "examples", joined: 1)
     }
 
     @Test(.enabled(if: ExportSupport.has("tshark"), "tshark is not installed"))
