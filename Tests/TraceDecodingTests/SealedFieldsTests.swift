@@ -17,7 +17,7 @@ import Tracing
 ///   that the command may have and in a block that carries it.
 /// - In a message that only a key opens (K.IFD and K.IC), or in a file that such messages bring (the machine readable zone of
 ///   DG1). What passed is a cryptogram, so there is nothing to seal in the trace. What was opened exists only while somebody looks
-///   at it, and there it is left out like a sealed place.
+///   at it, and there it is left out like a sealed place; of a file every piece behind its first four bytes.
 ///
 /// A document that lets anybody read DG1 sends it in clear, and the trace keeps what passed: whose data a file holds is for
 /// redaction, not for the table of passwords and keys. Its fields are left out of what is shown all the same.
@@ -192,6 +192,11 @@ import Tracing
         var sealed: Set<String> = []
         for row in session.trace.rows {
             let decoded = decoder.push(row)
+            // Nor is it in a piece of the file, which no field of its own tells to be one.
+            let shown = decoded.fields.compactMap { if case .octets(let octets) = $0.value { octets } else { nil } }
+            for octets in shown + decoded.derived.map(\.octets) + [decoded.plain ?? []] {
+                #expect(!octets.contains(Array("ERIKSSON".utf8)), "frame \(row.frame)")
+            }
             for field in decoded.fields + (decoded.file?.fields ?? []) where field.isSealed && field.shape == .leaf {
                 sealed.insert(field.path)
                 #expect(field.value == .octets([]))
@@ -200,6 +205,10 @@ import Tracing
         for path in ["bac.ifd.kIFD", "bac.icc.kIC", "emrtd.dg1.dg1.mrz.number", "emrtd.dg1.dg1.mrz.name"] {
             #expect(sealed.contains(path), "\(path) of \(sealed.sorted())")
         }
+        // What was opened is there for those who ask for it.
+        var open = TraceDecoder(interfaces: session.trace.interfaces, secrets: session.secrets, showsSecrets: true)
+        let plains = session.trace.rows.compactMap { open.push($0).plain }
+        #expect(plains.contains { $0.contains(Array("ERIKSSON".utf8)) })
         // The trace itself holds cryptograms in their place.
         for text in ["ERIKSSON", "L898902C"] {
             let octets = Array(text.utf8)
