@@ -114,8 +114,8 @@ let package = Package(
         tests(
             of: "TraceDecoding",
             [
-                "Octets", "CardCrypto", "TagTransport", "TraceFile", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary",
-                "SessionSupport",
+                "Octets", "CardCrypto", "TagTransport", "TraceFile", "Tracing", "GrammarRuntime", "GrammarLanguage",
+                "GrammarLibrary", "SessionSupport",
             ]),
         tests(
             of: "Replay",

@@ -25,10 +25,7 @@ extension Machine {
             }
             let info = program.tables.gathers[index]
             carrier = index
-            if state.gathers[index].pieces > 0, !test(info.next) {
-                annotate(.lost, .warn, span: -1)
-                state.gathers[index] = CardState.GatherState()
-            }
+            if state.gathers[index].pieces > 0, !test(info.next) { drop(index) }
             append(info.part, to: index)
             if test(info.more) { return nil }
             let octets = state.gathers[index].octets
@@ -67,8 +64,7 @@ extension Machine {
             if pieces == 0, !more { continue }
             let info = program.tables.gathers[index]
             if pieces > 0, !test(info.next) {
-                annotate(.lost, .warn, span: -1)
-                state.gathers[index] = CardState.GatherState()
+                drop(index)
                 if !more { continue }
             }
             append(info.part, to: index)
@@ -86,8 +82,7 @@ extension Machine {
             if pieces == 0, !more { continue }
             let info = program.tables.gathers[index]
             if pieces > 0, !test(info.next) {
-                annotate(.lost, .warn, span: -1)
-                state.gathers[index] = CardState.GatherState()
+                drop(index)
                 if !more { continue }
             }
             if state.gathers[index].pieces == 0 {
@@ -111,6 +106,17 @@ extension Machine {
             return .whole(root: program.tables.yields[info.yield].root, exchange: owner)
         }
         return .none
+    }
+
+    /// The rest of a message did not come; what there is of it is forgotten.
+    private mutating func drop(_ index: Int) {
+        annotate(
+            .lost, .warn, span: -1,
+            values: [
+                .number(Int64(state.gathers[index].octets.count)),
+                .word(fast.gathers[index].ofRequest ? "a command" : "an answer"),
+            ])
+        state.gathers[index] = CardState.GatherState()
     }
 
     private mutating func append(_ part: Int, to index: Int) {

@@ -113,13 +113,16 @@ extension Decoder {
         }
         switch annotation.code {
         case .truncated, .missing:
+            if case .word(let why)? = annotation.values.first { return why }
             if case .number(let wanted)? = annotation.values.first, case .number(let present)? = annotation.values.last {
                 return "\(name): \(wanted) bytes wanted, \(present) there"
             }
             return "\(name): cut off"
         case .surplus: return "\(annotation.span >= 0 ? octets(of: Int(annotation.span)).count : 0) bytes left over"
         case .unknown: return "\(name): not known to the grammar"
-        case .noncanonical: return "\(name): not in the shortest form"
+        case .noncanonical:
+            if case .number(let count)? = annotation.values.first { return "\(count) bytes of filler" }
+            return "\(name): not in the shortest form"
         case .failed: return annotation.template < 0 ? "\(name) does not follow from the rest" : name
         case .held: return "\(name): held"
         case .sealed: return "sealed: no key"
@@ -129,7 +132,11 @@ extension Decoder {
         case .unpaired: return "a response without a request, or a request without a response"
         case .illegal: return "not allowed here"
         case .contested: return "sources disagree"
-        case .lost: return "messages seem to be missing, or the frame is too long"
+        case .lost:
+            if case .number(let count)? = annotation.values.first, case .word(let message)? = annotation.values.last {
+                return "the rest of \(message) did not come, \(count) bytes of it are there"
+            }
+            return "messages seem to be missing, or the frame is too long"
         case .remark: return name
         }
     }

@@ -15,7 +15,7 @@ extension Machine {
         guard let head = readHead(dialect, position, end) else {
             annotate(
                 .truncated, .error, span: Int32(truncatingIfNeeded: spans.count),
-                values: [.number(2), .number(Int64(end - position))])
+                values: [.word(headFault(dialect, position, end))])
             position = gap(parent, position, end, base, buffer)
             return nil
         }
@@ -51,14 +51,14 @@ extension Machine {
         return nil
     }
 
-    /// ISO/IEC 7816-4 5.2.2.1: octets `00` between objects mean nothing; `FF` only when nothing else is left, because it also
-    /// begins tags.
+    /// ISO/IEC 7816-4 5.2.2.1 and EMV book 3 annex B: octets `00` and `FF` between objects mean nothing. `FF` also begins tags, so
+    /// a run of it is filler when nothing else is left, or when it is longer than any tag.
     private mutating func skipFiller(_ position: inout Int, _ end: Int, _ parent: Int32, _ base: Int, _ buffer: Int) -> Bool {
         let first = arena[position]
         guard first == 0x00 || first == 0xFF else { return false }
         var stop = position
         while stop < end, arena[stop] == first { stop += 1 }
-        if first == 0xFF, stop < end { return false }
+        if first == 0xFF, stop < end, stop - position < 4 { return false }
         annotate(.noncanonical, .note, span: Int32(truncatingIfNeeded: spans.count), values: [.number(Int64(stop - position))])
         position = gap(parent, position, stop, base, buffer, node: Int(Node.filler))
         return true
@@ -69,6 +69,25 @@ extension Machine {
         var size: Int
         var length: Int
         var isCanonical: Bool
+    }
+
+    /// Why there is no head at `start`.
+    private func headFault(_ dialect: Dialect, _ start: Int, _ end: Int) -> String {
+        guard dialect == .ber else { return "ends inside a tag or length" }
+        var place = start + 1
+        if arena[start] & 0x1F == 0x1F {
+            while place < end, arena[place] & 0x80 != 0 { place += 1 }
+            place += 1
+            if place - start > 4 { return "a tag of more than four bytes" }
+        }
+        guard place < end else { return "ends inside a tag or length" }
+        let count = Int(arena[place] & 0x7F)
+        let left = end - place - 1
+        if count == 0 { return "an indefinite length, which is not allowed here" }
+        if count <= 4 { return "ends inside a length of \(count) bytes" }
+        // A length of 128 and more that somebody wrote as one byte.
+        let hint = count | 0x80 <= left ? "; as a number this byte is \(count | 0x80), and \(left) bytes are there" : ""
+        return "a length of \(count) bytes, which is absurd\(hint)"
     }
 
     private func readHead(_ dialect: Dialect, _ start: Int, _ end: Int) -> Head? {

@@ -18,6 +18,7 @@ public struct AnnotatedRows: Sendable {
     public init(secrets: SecretStore, grammars: GrammarLibrary? = nil) {
         decoder = TraceDecoder(interfaces: [], secrets: secrets, grammars: grammars)
         decoder.triesNearMisses = true
+        decoder.hidesPieces = false
     }
 
     /// The interfaces of the copy for those of the trace so far: the same, then one `plain:N` for each reader that has none.

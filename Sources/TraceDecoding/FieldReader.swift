@@ -10,6 +10,8 @@ struct FieldReader: Sendable {
         /// Places of the frame whose octets stand for a secret.
         var places: [Range<Int>] = []
         var showsSecrets = false
+        /// The field whose octets are part of a secret that only the whole shows; -1 when there is none.
+        var part = -1
     }
 
     private let program: Program
@@ -215,6 +217,11 @@ struct FieldReader: Sendable {
             } else if here.count > 1, !decoder.isComposite(span) {
                 hidden.insert(span)
             }
+        }
+        if cover.part >= 0,
+            let part = outcome.spans.last(where: { Int(program.nodes[Int(decoder.spans[$0].node)].slot) == cover.part })
+        {
+            hidden.insert(part)
         }
         guard !hidden.isEmpty else { return hidden }
         for span in outcome.spans.reversed() where hidden.contains(span) {

@@ -26,6 +26,12 @@ struct FileTracker: Sendable {
 
     /// The selected file's name; nil when nobody has said.
     var name: String? { file?.text }
+    /// The kind of message that the selected file is, `emrtd.Dg1`; nil when nobody has said.
+    var message: String? { file.map { Self.message($0.grammar, $0.name) } }
+
+    static func message(_ grammar: String, _ name: String) -> String {
+        "\(grammar).\(name.prefix(1).uppercased())\(name.dropFirst())"
+    }
 
     mutating func reset() { self = FileTracker() }
 

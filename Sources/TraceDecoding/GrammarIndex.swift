@@ -22,6 +22,8 @@ final class GrammarIndex: Sendable {
     let authentications: Set<Int32>
     /// The names of instructions, without what is for the tree.
     let instructions: [String?]
+    /// The kinds of message that hold a secret.
+    private let secretMessages: Set<Int>
     /// The kinds of message of the frames that a dissector is named for.
     private let frames: [String: (request: Int, response: Int)]
 
@@ -77,6 +79,13 @@ final class GrammarIndex: Sendable {
             frames[grammar.name] = (request, response)
         }
         self.frames = frames
+        var tops: Set<Int> = []
+        for number in program.nodes.indices where program.nodes[number].flags.contains(.secret) {
+            var top = number
+            while program.nodes[top].parent >= 0 { top = Int(program.nodes[top].parent) }
+            tops.insert(top)
+        }
+        secretMessages = Set(program.roots.indices.filter { tops.contains(Int(program.roots[$0].node)) })
         authentications = Set(
             program.checks.indices.filter { program.isAuthentication($0) }.map { Int32(truncatingIfNeeded: $0) })
     }
@@ -84,6 +93,18 @@ final class GrammarIndex: Sendable {
     /// The kinds of message of the frames that a dissector is named for; nil when no grammar is about them.
     func frame(_ dissector: String) -> (request: Int, response: Int)? {
         frames[dissector]
+    }
+
+    /// Whether what `command` reads is part of a file that holds a secret. The first four octets are the file's tag and length.
+    func readsSecret(_ command: CommandView, of message: String?) -> Bool {
+        guard let message, let entry = program.entry(named: message), secretMessages.contains(entry), !command.isSealed else {
+            return false
+        }
+        switch command.ins {
+        case 0xB0: return command.offset > 0 || command.ne.map { $0 > 4 } ?? true
+        case 0xB1: return true
+        default: return false
+        }
     }
 
     /// The odd instructions are called like the even ones; that their fields hold data objects is for the tree.

@@ -14,6 +14,8 @@ extension TraceDecoder {
         let shown = decoded.row.body.dropFirst(decoded.row.dissector == "iso14443" && decoded.row.body.count >= 4 ? 4 : 0)
         let room = max(4, 18 - protocolText.utf8.count / 2)
         decoded.summary = "\(protocolText) \(Hex.encode(shown.prefix(room)))\(shown.count > room ? "..." : "")"
+        // Whatever carried it, there was nothing in it: no name from the frame before.
+        if shown.isEmpty { decoded.summary = "\(protocolText), empty frame" }
         decoded.answer = shown.count > 7 ? "\(Hex.encode(shown.prefix(5)))..." : Hex.encode(shown)
         guard let entries = index.frame(decoded.row.dissector) else { return }
         carried(

@@ -30,7 +30,7 @@ extension TraceDecoder {
                 decoded.plain = decoded.derived.first { $0.number == plain - outcome.buffers.lowerBound }.flatMap {
                     $0.octets.isEmpty ? nil : $0.octets
                 }
-            } else if cover.showsSecrets || cover.places.isEmpty {
+            } else if cover.showsSecrets || (cover.places.isEmpty && cover.part < 0) {
                 decoded.plain = decoder.octets(ofBuffer: plain)
             }
         }

@@ -14,6 +14,9 @@ public struct TraceDecoder: Sendable {
     public var wantsFields = true
     /// Whether failed checks try the neighbours that the grammars name, which costs time on hostile input.
     public var triesNearMisses = false
+    /// Whether pieces of a file that holds a secret are left out, as its secret fields are. Who compares them, or opens them for
+    /// other tools, needs them.
+    public var hidesPieces = true
 
     let secrets: SecretStore
     let showsSecrets: Bool
@@ -155,9 +158,12 @@ public struct TraceDecoder: Sendable {
         cards[card].pending = nil
         guard index.response >= 0 else { return }
         let reading = cards[card].push(response: places.octets, entry: index.response, packet: decoded.row.packetID)
-        finishResponse(
-            &decoded, reading, isPaired ? pending : nil, card,
-            FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
+        var cover = FieldReader.Cover(places: places.places, showsSecrets: showsSecrets)
+        if hidesPieces, !showsSecrets, isPaired, let view = pending?.view, index.readsSecret(view, of: cards[card].files.message)
+        {
+            cover.part = index.responseData
+        }
+        finishResponse(&decoded, reading, isPaired ? pending : nil, card, cover)
     }
 
     private mutating func finishResponse(
@@ -207,8 +213,7 @@ public struct TraceDecoder: Sendable {
     /// What a whole file holds, as its grammar tells.
     mutating func file(_ whole: FileTracker.Whole) -> DecodedFile {
         var file = DecodedFile(name: whole.text, octets: whole.octets, exchanges: whole.exchanges, fields: [])
-        let message = whole.name.prefix(1).uppercased() + whole.name.dropFirst()
-        guard let entry = index.program.entry(named: "\(whole.grammar).\(message)") else { return file }
+        guard let entry = index.program.entry(named: FileTracker.message(whole.grammar, whole.name)) else { return file }
         var single = Decoder(index.program)
         let outcome = single.push(request: whole.octets, entry: entry)
         file.fields = reader.fields(single, outcome, FieldReader.Cover(showsSecrets: showsSecrets)).fields

@@ -76,6 +76,7 @@ public struct TraceDiff: Sendable {
     private static func sides(_ trace: Trace, _ secrets: SecretStore, _ grammars: GrammarLibrary?) -> [Side] {
         var decoder = TraceDecoder(interfaces: trace.interfaces, secrets: secrets, grammars: grammars)
         decoder.triesNearMisses = true
+        decoder.hidesPieces = false
         var groups = ExchangeGroups()
         var sides: [Side] = []
         for row in trace.rows {

@@ -52,8 +52,11 @@ public enum SealTable {
         ("PUT DATA of a private key into an OpenPGP card", { isOf($0, 0xDB) && $0.dropFirst(2).elementsEqual([0x3F, 0xFF]) }),
     ]
 
-    /// Instructions of the reader (class `FF`, PC/SC part 3) whose data field is secret.
-    private static let secretReaderInstructions: [(name: String, ins: UInt8)] = [("LOAD KEYS", 0x82), ("VERIFY", 0x20)]
+    /// Instructions of the reader (class `FF`, PC/SC part 3) whose data field is secret. The last two are in no standard for a
+    /// reader; what they hold in a card is what they would hold there.
+    private static let secretReaderInstructions: [(name: String, ins: UInt8)] = [
+        ("LOAD KEYS", 0x82), ("VERIFY", 0x20), ("CHANGE REFERENCE DATA", 0x24), ("RESET RETRY COUNTER", 0x2C),
+    ]
 
     /// Native DESFire commands whose parameters are secret, as frames without the ISO/IEC 7816-4 wrapping.
     private static let secretDESFireCommands: Set<UInt8> = [0xC4, 0xC6, 0x5C]

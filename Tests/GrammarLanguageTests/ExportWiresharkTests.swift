@@ -45,8 +45,11 @@ import Testing
                 case 1: octets[Int(random.next() % UInt64(octets.count))] ^= UInt8(1 << (random.next() % 8))
                 default: octets.append(contentsOf: [UInt8](repeating: UInt8(random.next() & 0xFF), count: 3))
                 }
-                // An ATR that is none any more is an answer.
-                if frame.kind != .atr, !octets.isEmpty { frames.append(Capture.Frame(kind: frame.kind, octets: octets)) }
+                // An ATR that is none any more is an answer, and an answer that begins as one is an ATR when nothing waits.
+                let beginsAsATR = frame.kind == .response && (octets.first == 0x3B || octets.first == 0x3F)
+                if frame.kind != .atr, !octets.isEmpty, !beginsAsATR {
+                    frames.append(Capture.Frame(kind: frame.kind, octets: octets))
+                }
             }
         }
         let capture = try folder.write("damaged.pcap", Capture.exportedPDUs(frames))
@@ -130,6 +133,22 @@ import Testing
         let outcome = try await ProcessRunner.run(
             "/usr/bin/env", ["tshark", "-X", "lua_script:\(plugin)", "-r", capture, "-q", "-z", "expert"])
         #expect(outcome.outputText.contains("no case of ISO/IEC 7816-3 has 3 bytes here"))
+    }
+
+    @Test(.enabled(if: ExportSupport.has("tshark"), "tshark is not installed"))
+    func anAnswerThatBeginsLikeAnATRIsAnAnswerWhileACommandWaits() async throws {
+        let folder = try Scratch()
+        let plugin = try folder.write("tapdeck.lua", WiresharkPlugin(Self.program).text)
+        // A file that holds the path of the MF; the stock dissector takes it for an ATR.
+        let atr: [UInt8] = [0x3B, 0x81, 0x80, 0x01, 0x80, 0x80]
+        let frames: [Capture.Frame] = [
+            .init(kind: .command, octets: [0x00, 0xB0, 0, 0, 2]), .init(kind: .response, octets: [0x3F, 0x00, 0x90, 0x00]),
+            .init(kind: .atr, octets: atr),
+            // One that came in place of an answer.
+            .init(kind: .command, octets: [0x00, 0xB0, 0, 0, 2]), .init(kind: .atr, octets: atr),
+        ]
+        let capture = try folder.write("paths.pcap", Capture.exportedPDUs(frames))
+        try compare(try await Dissection(capture, plugin: plugin), frames, "paths")
     }
 
     @Test(.enabled(if: ExportSupport.has("tshark"), "tshark is not installed"))

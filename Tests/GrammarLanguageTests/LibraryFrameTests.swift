@@ -196,7 +196,7 @@ struct Wire {
     @Test(arguments: [
         ("> FF82000006FFFFFFFFFFFF", "iso7816.command.data.key", "6 bytes, secret"),
         ("> FF2000000431323334", "iso7816.command.data.pin", "4 bytes, secret"),
-        ("> FFD6000710FFFFFFFFFFFFFF078069FFFFFFFFFFFF", "iso7816.command.data.keys", "16 bytes, secret"),
+        ("> FFD6000710FFFFFFFFFFFFFF078069FFFFFFFFFFFF", "pcscReader.sectorTrailer.keyA", "6 bytes, secret"),
         ("> FFD6002C0449454D4B", "iso7816.command.data.keys", "4 bytes, secret"),
         ("> FF00000007D4421B01020304", "pcscReader.toChip.password", "4 bytes, secret"),
         ("> FFC200010795051B0102030400", "pcscReader.objects.transceive.password", "4 bytes, secret"),

@@ -54,6 +54,8 @@ import Tracing
         Case("LOAD KEYS of the reader", "FF820000 06 FFFFFFFFFFFF", 5..<11),
         Case("GENERAL AUTHENTICATE of the reader names a key and does not hold it", "FF860000 05 0100046000"),
         Case("VERIFY of the reader", "FF200000 04 31323334", 5..<9),
+        Case("CHANGE REFERENCE DATA with the class of a reader", "FF240001 04 31323334", 5..<9),
+        Case("RESET RETRY COUNTER with the class of a reader", "FF2C0001 04 31323334", 5..<9),
         Case("UPDATE BINARY of the page that holds PWD", "FFD6002B 04 01020304", 5..<9),
         Case("UPDATE BINARY of a page of data", "FFD60010 04 01020304"),
         Case(

@@ -232,13 +232,13 @@ enum LuaRuntime {
           return tag, at + count - pos, n, count == shortest
         end
 
-        -- ISO/IEC 7816-4 5.2.2.1: 00 between objects means nothing; FF only when nothing else is left.
+        -- ISO/IEC 7816-4 5.2.2.1: 00 between objects means nothing; FF when nothing else is left, or more than any tag has.
         local function filler(pos, e, p, u)
           local first = byte(B, pos + 1)
           if first ~= 0 and first ~= 255 then return nil end
           local stop = pos
           while stop < e and byte(B, stop + 1) == first do stop = stop + 1 end
-          if first == 255 and stop < e then return nil end
+          if first == 255 and stop < e and stop - pos < 4 then return nil end
           add(p, u[2], range(R, pos, stop - pos)):add_proto_expert_info(x_form)
           return stop
         end

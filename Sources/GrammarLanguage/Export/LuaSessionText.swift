@@ -334,6 +334,33 @@ extension LuaRuntime {
           end
         end
 
+        -- Whether octets have the length that an ATR's own bytes give it (ISO/IEC 7816-3 8.2).
+        local function is_atr(octets)
+          local mask = byte(octets, 2)
+          if not mask then return false end
+          local count, at, y, checked = mask % 16, 2, floor(mask / 16), 0
+          while y > 0 do
+            at = at + y % 2 + floor(y / 2) % 2 + floor(y / 4) % 2 + floor(y / 8)
+            if y < 8 then break end
+            local td = byte(octets, at)
+            if not td then return false end
+            if td % 16 > 0 then checked = 1 end
+            y = floor(td / 16)
+          end
+          return at + count + checked == #octets
+        end
+
+        -- The stock dissector calls every answer an ATR that begins with 3B or 3F. While a command waits it is one only when it
+        -- has another number, or none and an ATR's length.
+        local function is_answer(pinfo, range)
+          if asked[pinfo.number] then return true end
+          local l = links[f_interface() and f_interface().value or 0]
+          if moods[pinfo.number] or not l or not l.number then return false end
+          local id = f_identifier()
+          if id and l.id then return id.value == l.id end
+          return not is_atr(range:raw())
+        end
+
         local function one(tree, pinfo, range, command, answer)
           if range:len() == 0 then return end
           if pinfo.p2p_dir == 0 then
@@ -356,7 +383,7 @@ extension LuaRuntime {
           local found = f_apdu()
           if found then
             pace()
-            if r_atr and f_atr() then return other(tree, found.range, r_atr) end
+            if r_atr and f_atr() and not is_answer(pinfo, found.range) then return other(tree, found.range, r_atr) end
             return one(tree, pinfo, found.range, r_command, r_response)
           end
           local inf = f_inf()
