@@ -6,7 +6,7 @@ import TraceFile
 enum BenchVerb: Verb {
     static let name = "bench"
     static let summary = "figures of this machine, each beside its peer"
-    static let synopsis = ["bench [record|decode] [--rows N,N] [--json]"]
+    static let synopsis = ["bench [record|decode|passport] [--rows N,N] [--json]"]
     static let options = [
         OptionSpec("--rows", .required("N,N"), "decode: the sizes of the generated traces (1000000,5000000)")
     ]
@@ -14,14 +14,16 @@ enum BenchVerb: Verb {
         "record: what recording adds to an exchange with the card in this process, the trace on disk;",
         "        pcscd-select, a SELECT through pcscd and the virtual reader, where they run, beside the bare link.",
         "decode: a generated trace through show, as lines, trees and JSON, beside tshark where it is installed;",
-        "        the grammars' machine alone, without any text.",
+        "        the grammars' machine alone, without any text; the plug-in's cost in tshark.",
+        "passport: whole reads of a passport in this process, and the share of libcrypto in their time.",
     ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
-        let known = ["record", "decode"]
+        let known = ["record", "decode", "passport"]
         for name in arguments.operands where !known.contains(name) {
             throw Failure.usage(
-                "unknown benchmark \(name)\(Nearest.suggestion(for: name, among: known)); record and decode are there")
+                "unknown benchmark \(name)\(Nearest.suggestion(for: name, among: known)); there are \(known.joined(separator: ", "))"
+            )
         }
         let wanted = arguments.operands.isEmpty ? known : arguments.operands
         let report = BenchReport(isJSON: arguments.wantsJSON, terminal: terminal)
@@ -29,6 +31,7 @@ enum BenchVerb: Verb {
             try await RecordBench.run(report)
             try await LinkBench.run(report)
         }
+        if wanted.contains("passport") { try await PassportBench.run(report) }
         if wanted.contains("decode") {
             let sizes = try (arguments.value("--rows") ?? "1000000,5000000").split(separator: ",").map { text in
                 guard let size = Int(text), (1_000...100_000_000).contains(size) else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Foundation
+import GrammarLanguage
 import GrammarLibrary
 import GrammarRuntime
 import TraceFile
@@ -43,7 +44,17 @@ enum DecodeBench {
                     peer: peer.map { _ in "tshark" },
                     peerValue: peer.map { Double($0.memory) / 1_048_576 })
             }
+            if size == sizes.first, rows >= 100_000 { try plugin(report, path, rows) }
             try FileManager.default.removeItem(atPath: path)
+        }
+    }
+
+    /// What the plug-in adds to tshark, beside what one with as many fields may.
+    private static func plugin(_ report: BenchReport, _ path: String, _ rows: Int) throws {
+        let text = WiresharkPlugin(GrammarLibrary.standard.program).text
+        guard let cost = try WiresharkCost.measure(path, packets: rows, plugin: text) else { return }
+        for (name, value) in [("list", cost.list), ("filter", cost.filter), ("tree", cost.tree)] {
+            report.figure("wireshark-\(name)", value, "us/packet", peer: "budget", peerValue: cost.allowed)
         }
     }
 
