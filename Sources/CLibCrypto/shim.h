@@ -4,6 +4,7 @@
 /* CardCrypto/DES.swift, Digest.swift and KeyAgreement/ModularGroup.swift say why they use functions that 3.0 calls deprecated. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 
+#include <openssl/aes.h>
 #include <openssl/bn.h>
 #include <openssl/cms.h>
 #include <openssl/core_names.h>

@@ -64,7 +64,10 @@ public struct AnyFlow: Sendable {
 
 /// Every flow there is.
 public enum FlowTable {
-    public static let all: [AnyFlow] = [AnyFlow(PassportFlow.self), AnyFlow(APDUFlow.self)]
+    public static let all: [AnyFlow] = [
+        AnyFlow(PassportFlow.self), AnyFlow(APDUFlow.self), AnyFlow(DESFireFlow.self), AnyFlow(NTAG424Flow.self),
+        AnyFlow(NDEFFlow.self),
+    ]
 
     public static func named(_ name: String) -> AnyFlow? { all.first { $0.name == name } }
 }

@@ -9,7 +9,8 @@ public struct StandardTransforms: TransformRegistry {
     public func transform(named name: String) -> Transform? { Self.table[name] }
 
     /// Every transform by name.
-    public static let table: [String: Transform] = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+    public static let table: [String: Transform] = Dictionary(
+        uniqueKeysWithValues: (all + PassportTransforms.all).map { ($0.name, $0) })
 
     private static let all: [Transform] = [
         // ICAO 9303-11 9.7.1: the key for the 32-bit counter.

@@ -10,11 +10,18 @@ public protocol CardMachine: Sendable {
     /// The answer to reset (ISO/IEC 7816-3 8.2).
     var atr: [UInt8] { get }
 
+    /// Whether it answers frames that are no command APDUs, as DESFire does.
+    var answersFrames: Bool { get }
+
     /// Puts the volatile state back to what it is after power-on. What is kept in memory stays.
     mutating func powerOn()
 
     /// Answers one command. Any octets may come; at least a status word goes back.
     mutating func answer(_ command: [UInt8]) -> [UInt8]
+}
+
+extension CardMachine {
+    public var answersFrames: Bool { false }
 }
 
 /// A virtual card: a machine, its faults, and the power that it gets over a link.
@@ -28,6 +35,8 @@ public final class VirtualCard: CardEnd, Sendable {
     /// `T=1` for a contact card, `T=CL` for a contactless one.
     public var protocolName: String { identifier.isEmpty ? "T=1" : "T=CL" }
     public let atr: [UInt8]
+    /// Whether the card answers frames that are no command APDUs.
+    public let answersFrames: Bool
 
     private let state: Mutex<State>
 
@@ -36,6 +45,7 @@ public final class VirtualCard: CardEnd, Sendable {
         self.kind = kind
         self.identifier = identifier
         atr = machine.atr
+        answersFrames = machine.answersFrames
         state = Mutex(State(machine: machine, faults: faults))
     }
 

@@ -24,19 +24,27 @@ public final class VirtualCardTransport: ISO7816TagTransporting, CardConnection 
     public var protocolName: String { card.protocolName }
     public var initialAID: String { "" }
 
-    public func send(_ data: Data) async throws -> Data { throw TransportError.unsupported("frames below APDUs") }
+    /// - Throws: ``TransportError``: `unsupportedOperation` for a card that knows command APDUs alone; else as ``sendAPDU(_:)``.
+    public func send(_ data: Data) async throws -> Data {
+        guard card.answersFrames else { throw TransportError.unsupported("frames below APDUs") }
+        return Data(try exchange([UInt8](data)))
+    }
 
     /// - Throws: ``TransportError``: `tagConnectionLost` with the code of PC/SC's SCARD_W_REMOVED_CARD once the card is
     ///   gone, `timeout` when it does not answer, `malformedResponse` when it answers less than a status word.
     public func sendAPDU(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
+        let octets = try exchange(apdu.octets)
+        guard octets.count >= 2 else {
+            throw TransportError(.malformedResponse, detail: "\(octets.count) bytes came; a status word has 2")
+        }
+        let end = octets.count - 2
+        return ResponseAPDU(data: Data(octets[..<end]), sw1: octets[end], sw2: octets[end + 1])
+    }
+
+    private func exchange(_ command: [UInt8]) throws(TransportError) -> [UInt8] {
         try requireCard()
-        switch card.exchange(apdu.octets) {
-        case .response(let octets):
-            guard octets.count >= 2 else {
-                throw TransportError(.malformedResponse, detail: "\(octets.count) bytes came; a status word has 2")
-            }
-            let end = octets.count - 2
-            return ResponseAPDU(data: Data(octets[..<end]), sw1: octets[end], sw2: octets[end + 1])
+        switch card.exchange(command) {
+        case .response(let octets): return octets
         case .silence:
             throw TransportError(.timeout, detail: "the card does not answer")
         case .removed:

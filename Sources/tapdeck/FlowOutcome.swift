@@ -32,6 +32,7 @@ enum FlowOutcome {
         switch flow {
         case "passport": return passport(value)
         case "apdu": return script(value, argumentsJSON)
+        case "desfire", "ntag424", "ndef": return CardLines.lines(flow, value)
         default: return [outcome]
         }
     }

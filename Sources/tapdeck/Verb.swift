@@ -51,7 +51,7 @@ enum HelpText {
     static let verbs: [any Verb.Type] = [
         DemoVerb.self, RecordVerb.self, InfoVerb.self, ShowVerb.self, AnnotateVerb.self, DiffVerb.self, ReplayVerb.self,
         ImportVerb.self, VirtualVerb.self, GrammarVerb.self, WiresharkVerb.self, ReadersVerb.self, DoctorVerb.self,
-        BenchVerb.self,
+        NDEFVerb.self, SUNVerb.self, BenchVerb.self,
     ]
 
     static func overview() -> [String] {

@@ -49,8 +49,32 @@ enum ExportSupport {
         }
     }
 
+    /// The composites that have a value: no secret inside, and no plain field of the same path.
+    private static let composites: Set<Int> = {
+        var leaves: Set<String> = []
+        // A tag without fields is one itself.
+        let parents = Set(program.nodes.filter { $0.kind != .header && $0.kind != .value }.map { Int($0.parent) })
+        var covering: Set<Int> = []
+        for (index, node) in program.nodes.enumerated() {
+            if [.number, .octets, .text, .decimal].contains(node.kind) || node.kind == .bits && !node.flags.contains(.unnamed) {
+                leaves.insert(program.path(index))
+            }
+            var above = node.flags.contains(.secret) ? index : -1
+            while above >= 0, covering.insert(above).inserted { above = Int(program.nodes[above].parent) }
+        }
+        return Set(
+            program.nodes.indices.filter { index in
+                let node = program.nodes[index]
+                return [.composite, .choice, .tag].contains(node.kind) && !node.flags.contains(.unnamed)
+                    && (node.kind != .tag || parents.contains(index)) && !covering.contains(index)
+                    && !leaves.contains(program.path(index))
+            })
+    }()
+
     /// What our decoder finds in a frame, its own octets only.
-    static func fields(_ frame: Capture.Frame, _ decoder: inout Decoder) -> [ShownField] {
+    ///
+    /// - Returns: the fields of the frame itself, and those of what was put together from several.
+    static func fields(_ frame: Capture.Frame, _ decoder: inout Decoder) -> (own: [ShownField], joined: [ShownField]) {
         let program = decoder.program
         let outcome: Decoder.Outcome
         switch frame.kind {
@@ -61,26 +85,38 @@ enum ExportSupport {
         case .atr:
             var apart = Decoder(program)
             let outcome = apart.push(request: frame.octets, entry: program.entry(named: "atr.Atr") ?? 0)
-            return outcome.spans.compactMap { field($0, apart) }
+            return (outcome.spans.compactMap { field($0, apart, .frame) }, [])
         }
-        return outcome.spans.compactMap { field($0, decoder) }
+        return (
+            outcome.spans.compactMap { field($0, decoder, .frame) }, outcome.spans.compactMap { field($0, decoder, .gathered) }
+        )
     }
 
     /// Wireshark has no place behind the last octet: what is empty there stands at the last one.
-    private static func field(_ index: Int, _ decoder: Decoder) -> ShownField? {
-        guard var field = plainField(index, decoder) else { return nil }
+    private static func field(_ index: Int, _ decoder: Decoder, _ origin: DecodedBuffer.Origin) -> ShownField? {
+        guard var field = plainField(index, decoder, origin) else { return nil }
         let end = decoder.buffers[Int(decoder.spans[index].buffer)].count
         if field.count == 0, field.start >= end, end > 0 { field.start = end - 1 }
         return field
     }
 
-    private static func plainField(_ index: Int, _ decoder: Decoder) -> ShownField? {
+    private static func plainField(_ index: Int, _ decoder: Decoder, _ origin: DecodedBuffer.Origin) -> ShownField? {
         let span = decoder.spans[index]
         let node = decoder.program.nodes[Int(span.node)]
-        guard decoder.buffers[Int(span.buffer)].origin == .frame, !node.flags.contains(.secret) else { return nil }
+        guard decoder.buffers[Int(span.buffer)].origin == origin, !node.flags.contains(.secret) else { return nil }
         let path = decoder.path(of: index)
         switch node.kind {
-        case .composite, .choice, .root, .alternative, .tag, .unknownTag: return nil
+        case .root, .alternative, .unknownTag: return nil
+        case .composite, .choice, .tag:
+            guard composites.contains(Int(span.node)), node.kind == .tag || decoder.isComposite(index) else { return nil }
+            let inside = decoder.spans[index...].filter { $0.parent == index }
+            let kinds = inside.map { decoder.program.nodes[Int($0.node)].kind }
+            // Of a tag what stands behind its head.
+            let head = zip(inside, kinds).first { $1 == .header }?.0.count ?? 0
+            guard span.count > head || node.kind == .tag else { return nil }
+            return ShownField(
+                path: path, start: span.start + head, count: span.count - head,
+                value: Hex.encode(decoder.octets(of: index).suffix(span.count - head)))
         case .bits:
             guard !node.flags.contains(.unnamed), span.count > 0 else { return nil }
             return ShownField(path: path, start: span.start, count: span.count, value: String(span.value))
@@ -169,6 +205,10 @@ enum Capture {
 struct Dissection {
     /// Fields of the frame itself by frame number.
     var fields: [Int: [ShownField]] = [:]
+    /// Fields of what was put together with this frame.
+    var joined: [Int: [ShownField]] = [:]
+    /// Paths that are there, those without a value too.
+    var paths: [Int: Set<String>] = [:]
     /// Mistakes of the plug-in that Wireshark told.
     var complaints: [String] = []
     private var places: [Int: (start: Int, count: Int, isSent: Bool, isATR: Bool, isBlock: Bool, interface: Int)] = [:]
@@ -214,7 +254,8 @@ struct Dissection {
                 isFirst = false
                 base = Self.number("pos", line)
             }
-            guard depth == 0, name.hasPrefix("tapdeck."), name.split(separator: ".").count > 2,
+            if depth == 0 { paths[number, default: []].insert(String(name.dropFirst(8))) }
+            guard name.hasPrefix("tapdeck."), name.split(separator: ".").count > 2,
                 let show = Self.attribute("show", line)
             else { continue }
             let size = Self.number("size", line)
@@ -230,8 +271,8 @@ struct Dissection {
             // Items without a value only group others.
             if show.isEmpty, Self.isComposite(path), size > 0 || !Self.isTag(path) { continue }
             if path.range(of: "\\.line[0-9]+$", options: .regularExpression) != nil { continue }
-            fields[number, default: []].append(
-                ShownField(path: path, start: Self.number("pos", line) - base, count: size, value: value))
+            let field = ShownField(path: path, start: Self.number("pos", line) - base, count: size, value: value)
+            if depth == 0 { fields[number, default: []].append(field) } else { joined[number, default: []].append(field) }
         }
     }
 

@@ -24,6 +24,7 @@ extension NFCError {
         case let error as SecureMessagingError: NFCError.secureMessagingError(error.detail)
         case let error as PACEError: NFCError.paceFailed(error.detail)
         case let error as BasicAccessControlError: NFCError.bacFailed(error.detail)
+        case let error as DESFireChannelError: NFCError.secureMessagingError(error.detail)
         case let error as LDSError: NFCError.dataGroupParseFailed(error.detail)
         default: error
         }

@@ -91,7 +91,12 @@ extension LuaFlow {
         let slot = Int(step.b)
         switch step.op {
         case .literal: octets.append(LuaValue(Lua.quoted(program.literals[slot])))
-        case .slotBytes: octets.append(LuaValue("\(octetsOf(slot))"))
+        case .slotBytes:
+            if purpose == .value {
+                flush()
+                lines.append("if not S[\(slot)] then return nil end")
+            }
+            octets.append(LuaValue("\(octetsOf(slot))"))
         case .slotRaw, .before:
             // A tag's head is not kept.
             let isTag = program.slotNodes[slot].contains { program.nodes[$0].kind == .tag }

@@ -21,6 +21,10 @@ struct LuaFields {
     private var containers: [String: Int] = [:]
     private var tags: [Int: UInt32] = [:]
     private(set) var containerLines: [String] = []
+    /// What has a secret inside: its octets are shown nowhere.
+    private var covering: Set<Int> = []
+    /// Choices of which each alternative is one octet: the octet is their value.
+    private var octetChoices: Set<Int> = []
 
     init(_ program: Program) {
         self.program = program
@@ -30,7 +34,44 @@ struct LuaFields {
             guard let kind = Self.kind(of: node) else { continue }
             classes[path] = Self.join(classes[path], kind)
         }
+        for (index, node) in program.nodes.enumerated() where node.flags.contains(.secret) {
+            var above = index
+            while above >= 0, covering.insert(above).inserted { above = Int(program.nodes[above].parent) }
+        }
+        findOctetChoices()
     }
+
+    private mutating func findOctetChoices() {
+        var inside: [Int: [Int]] = [:]
+        for (index, node) in program.nodes.enumerated() where node.parent >= 0 {
+            inside[Int(node.parent), default: []].append(index)
+        }
+        for (index, node) in program.nodes.enumerated() where node.kind == .choice && !node.flags.contains(.unnamed) {
+            // Each alternative stands before its fields.
+            let kinds = (inside[index] ?? []).map { program.nodes[$0] }
+            let areOctets = kinds.enumerated().allSatisfy { place, node in
+                if place % 2 == 0 { return node.kind == .alternative }
+                return (node.kind == .bits || node.kind == .number) && node.size == 1
+            }
+            if areOctets, kinds.count >= 2, kinds.count % 2 == 0, classes[program.path(index)] == nil, !covering.contains(index) {
+                octetChoices.insert(index)
+            }
+        }
+    }
+
+    /// Whether a choice has a value of its own: that of its one octet.
+    func isOctet(_ node: Int) -> Bool { octetChoices.contains(node) }
+
+    /// Whether a composite has its octets as a value.
+    func hasOctets(_ node: Int) -> Bool {
+        let info = program.nodes[node]
+        return info.kind != .root && !info.flags.contains(.unnamed) && classes[program.path(node)] == nil
+            && !covering.contains(node)
+    }
+
+    /// The field of a composite's octets, or of a choice's one octet.
+    mutating func octets(_ node: Int) -> String { declare(program.path(node), label(node), "bytes", "") }
+    mutating func octet(_ node: Int) -> String { declare(program.path(node), label(node), "uint8", ", base.DEC_HEX, nil") }
 
     /// The class that a leaf needs on its own; nil for what has no value.
     private static func kind(of node: Node) -> Class? {

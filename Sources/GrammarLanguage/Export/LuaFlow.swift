@@ -97,7 +97,7 @@ struct LuaFlow {
         names += (0..<min(deepest.octets, 16)).map { "s\($0)" }
         names += (0..<min(deepest.limits, 24)).map { "e\($0)" }
         names += (0..<min(deepest.loops, 16)).flatMap { ["c\($0)", "m\($0)"] }
-        names += (first + 1..<first + 48).map { "p\($0)" } + (0..<first + 48).map { "b\($0)" }
+        names += (first + 1..<first + 48).map { "p\($0)" } + (0..<first + 48).flatMap { ["b\($0)", "l\($0)"] }
         // Only those that are spoken of.
         let text = lines.joined(separator: "\n")
         let spoken = Set(text.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init))
@@ -309,5 +309,28 @@ struct LuaSlots {
             (ranges.contains(slot) ? ["S[\(slot)]"] : []) + (numbers.contains(slot) ? ["V[\(slot)]"] : [])
                 + (items.contains(slot) ? ["I[\(slot)]", "K[\(slot)]"] : []) + (truncations.contains(slot) ? ["Z[\(slot)]"] : [])
         }
+    }
+}
+
+extension Program {
+    /// Every instruction reached from `start`, aside from those of tags.
+    func reached(from start: Int) -> [Int] {
+        var seen: Set<Int> = []
+        var work = start >= 0 ? [start] : []
+        while let pc = work.popLast() {
+            guard pc >= 0, pc < code.count, seen.insert(pc).inserted else { continue }
+            let step = code[pc]
+            switch step.op {
+            case .done, .endTag: break
+            case .jump: work.append(Int(step.c))
+            case .test, .testRemaining, .testPeek, .when, .more, .again, .derive: work += [pc + 1, Int(step.c)]
+            default: work.append(pc + 1)
+            }
+        }
+        return seen.sorted()
+    }
+
+    func tables(reachedFrom start: Int) -> [Int] {
+        reached(from: start).compactMap { code[$0].op == .tlv ? Int(code[$0].b) : nil }
     }
 }

@@ -5,6 +5,9 @@ enum LuaRuntime {
     /// Transforms that need no key and are written in Lua below.
     static let checksums: Set<String> = ["crcA", "crcB", "lrc"]
 
+    /// Fields that are no grammar's: exchange, request, response, time, code, shown.
+    static let ownFields = 6
+
     static let head = #"""
         -- One plug-in is enough: another may stand in Wireshark's folder.
         if rawget(_G, "tapdeck_is_loaded") then return end
@@ -16,6 +19,8 @@ enum LuaRuntime {
 
         -- The buffer at work: a range of Wireshark's and the same octets as a string; positions count from 0.
         local R, B
+        -- Wireshark's functions while somebody looks, else such as do less.
+        local add, add_le, add_text, append, set_text, set_len, range
         -- The octets of the request at hand, also while its answer is read; the state of each session.
         local A, states
         -- By slot: value, start, octets, tree item; whether it was cut off; whether it has fields inside. J: joined parts.
@@ -44,8 +49,9 @@ enum LuaRuntime {
 
         -- Wireshark has no range at the very end; an empty field there stands at the last octet.
         local function at(pos, n)
-          if n == 0 and pos > 0 and pos >= #B then return R(pos - 1, 0) end
-          return R(pos, n)
+          if n == 0 and pos > 0 and pos >= #B then return range(R, pos - 1, 0) end
+          if pos == 0 and n == #B then return R end
+          return range(R, pos, n)
         end
 
         local function complain(item, expert_info, text)
@@ -60,13 +66,13 @@ enum LuaRuntime {
         local function place(f, form, p, pos, n)
           if form == 1 then
             local v = n <= 4 and load(pos, n) or 0
-            return p:add(f, at(pos, n), v), v
+            return add(p, f, at(pos, n), v), v
           elseif form == 2 then
             local v = n <= 8 and load(pos, n) or 0
-            if n > 0 and n <= 8 then return p:add(f, R(pos, n)), v end
-            return p:add(f, at(pos, n), UInt64(0)), v
+            if n > 0 and n <= 8 then return add(p, f, range(R, pos, n)), v end
+            return add(p, f, at(pos, n), UInt64(0)), v
           end
-          return p:add(f, at(pos, n)), n <= 6 and load(pos, n) or 0
+          return add(p, f, at(pos, n)), n <= 6 and load(pos, n) or 0
         end
 
         local function short(f, form, p, pos, e, wanted)
@@ -79,24 +85,24 @@ enum LuaRuntime {
 
         local function missing(p, pos, e, wanted, u)
           cut(p, wanted, e - pos)
-          if e > pos then p:add(u[1], R(pos, e - pos)) end
+          if e > pos then add(p, u[1], range(R, pos, e - pos)) end
         end
 
         local function secret(p, f, pos, n, label)
-          local it = p:add(f, at(pos, n))
-          it:set_text(fmt("%s: %d bytes, secret", label, n))
-          p:set_text(fmt("%d bytes, secret", n))
+          local it = add(p, f, at(pos, n))
+          set_text(it, fmt("%s: %d bytes, secret", label, n))
+          set_text(p, fmt("%d bytes, secret", n))
           return it
         end
 
         local function surplus(u, p, pos, e)
-          p:add(u[1], R(pos, e - pos)):add_proto_expert_info(x_surplus)
+          add(p, u[1], range(R, pos, e - pos)):add_proto_expert_info(x_surplus)
           return e
         end
 
         local function masked(find, v, it, level)
           local text = find and find(v)
-          if text then it:append_text(" (" .. text .. ")") else it:add_proto_expert_info(level) end
+          if text then append(it, " (" .. text .. ")") else it:add_proto_expert_info(level) end
         end
 
         local function sealed(it)
@@ -142,6 +148,17 @@ enum LuaRuntime {
         local function differs(slot, expected)
           local found = octets(slot)
           return found and expected and found ~= expected
+        end
+
+        -- The last command of a chain with all its data: ISO/IEC 7816-4, 5.3.3. J may need an extended length.
+        local function rejoined(part)
+          local first = byte(B, 1)
+          local lead = string.char(first - first % 32 + first % 16) .. sub(B, 2, 4)
+          local n, le = #J, S[part] and sub(B, S[part] + C[part] + 1) or sub(B, 5)
+          if n == 0 then return lead .. le end
+          if n < 256 and #le < 2 then return lead .. string.char(n) .. J .. le end
+          if #le == 1 then le = "\0" .. le end
+          return lead .. string.char(0, floor(n / 256) % 256, n % 256) .. J .. le
         end
 
         local function show(v) return v and fmt("%d", v) or "?" end
@@ -222,14 +239,14 @@ enum LuaRuntime {
           local stop = pos
           while stop < e and byte(B, stop + 1) == first do stop = stop + 1 end
           if first == 255 and stop < e then return nil end
-          p:add(u[2], R(pos, stop - pos)):add_proto_expert_info(x_form)
+          add(p, u[2], range(R, pos, stop - pos)):add_proto_expert_info(x_form)
           return stop
         end
 
         -- Every data object to e. An entry is {field, head's field, slot, reads, holds one value, names inside}.
         local function tlv(t, pos, e, p, u)
           if depth >= 16 then
-            if pos < e then p:add(u[1], R(pos, e - pos)):add_proto_expert_info(x_unknown) end
+            if pos < e then add(p, u[1], range(R, pos, e - pos)):add_proto_expert_info(x_unknown) end
             return e
           end
           depth = depth + 1
@@ -240,7 +257,7 @@ enum LuaRuntime {
             else
               local tag, hl, n, canonical = head(t.dialect, pos, e)
               if not tag then
-                p:add(u[1], R(pos, e - pos)):add_proto_expert_info(x_truncated)
+                add(p, u[1], range(R, pos, e - pos)):add_proto_expert_info(x_truncated)
                 pos = e
                 break
               end
@@ -250,9 +267,9 @@ enum LuaRuntime {
               local x = t[tag]
               local it
               if not x then
-                p:add(u[4], R(pos, hl)):set_hidden()
-                it = p:add(u[3], at(start, n))
-                it:append_text(fmt(" (tag %X)", tag))
+                add(p, u[4], range(R, pos, hl)):set_hidden()
+                it = add(p, u[3], at(start, n))
+                append(it, fmt(" (tag %X)", tag))
                 it:add_proto_expert_info(x_unknown)
               else
                 local slot = x[3]
@@ -261,17 +278,17 @@ enum LuaRuntime {
                   I[slot] = p
                 end
                 if x[5] then
-                  p:add(x[2], R(pos, hl)):set_hidden()
+                  add(p, x[2], range(R, pos, hl)):set_hidden()
                   it = p
                   x[4](start, start + n, p)
                 elseif x[4] then
-                  it = p:add(x[1], R(pos, hl + n))
+                  add(p, x[2], range(R, pos, hl)):set_hidden()
+                  it = add(p, x[1], at(start, n))
                   if slot then I[slot] = it end
-                  it:add(x[2], R(pos, hl)):set_hidden()
                   x[4](start, start + n, it)
                 else
-                  p:add(x[2], R(pos, hl)):set_hidden()
-                  it = x[6] and secret(p, x[1], start, n, x[6]) or p:add(x[1], at(start, n))
+                  add(p, x[2], range(R, pos, hl)):set_hidden()
+                  it = x[6] and secret(p, x[1], start, n, x[6]) or add(p, x[1], at(start, n))
                   if slot then I[slot] = it end
                 end
               end

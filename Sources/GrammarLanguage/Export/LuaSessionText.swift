@@ -5,20 +5,24 @@ extension LuaRuntime {
     static let tail = #"""
         local f_apdu, f_atr, f_inf = Field.new("iso7816"), Field.new("iso7816.atr"), Field.new("iso14443.inf")
         local f_frame, f_block = Field.new("iso14443"), Field.new("iso14443.block_type")
-        local f_interface, f_identifier, f_time = Field.new("frame.interface_id"), Field.new("frame.packet_id"), Field.new("frame.time_epoch")
+        local f_interface, f_identifier = Field.new("frame.interface_id"), Field.new("frame.packet_id")
+        local f_name, f_json = Field.new("frame.interface_name"), Field.new("json")
 
         local p_exchange = ProtoField.string("tapdeck.exchange", "exchange")
         local p_request = ProtoField.framenum("tapdeck.request", "request in", base.NONE, frametype.REQUEST)
         local p_response = ProtoField.framenum("tapdeck.response", "response in", base.NONE, frametype.RESPONSE)
         local p_time = ProtoField.relative_time("tapdeck.time", "time since the request")
-        local list = {p_exchange, p_request, p_response, p_time}
+        local p_code = ProtoField.bytes("tapdeck.pcscReader.code", "code")
+        -- No packet has it: it is asked for only where the whole tree is.
+        local p_shown = ProtoField.none("tapdeck.shown", "in no packet")
+        local list = {p_exchange, p_request, p_response, p_time, p_code, p_shown}
         for _, f in ipairs(F) do list[#list + 1] = f end
         tapdeck.fields = list
         local experts = {x_truncated, x_missing, x_surplus, x_unknown, x_unknown_warn, x_form, x_sealed, x_unpaired}
         for _, x in ipairs(X) do experts[#experts + 1] = x end
         tapdeck.experts = experts
 
-        -- What the first pass learnt, by frame number: the request of a response and back, nanoseconds between them, the
+        -- What the first pass learnt, by frame number: the request of a response and back, seconds between them, the
         -- exchange, the layer, the bytes and the kind of a request, what parts were joined to, whose answer blocks carry.
         local asked, answered, delays, exchanges, layers, sent, kinds, wholes, carriers, joined, moods, links
         local PART = {}
@@ -30,81 +34,54 @@ extension LuaRuntime {
           current = nil
         end
 
-        -- Every packet leaves some dozens of small objects. Lua collects them after the heap has doubled, which for a small heap
-        -- is often; here it waits for about 16 MiB of them, however long the capture.
-        local packets = 0
-        local function pace()
-          packets = packets + 1
-          if packets % 1024 == 1 then collectgarbage("setpause", 150 + floor(1638400 / (collectgarbage("count") + 1))) end
-        end
+        """#
 
-        -- An item that is shown nowhere. While nobody asks for our fields (a list without a filter on them), messages are
-        -- read for their pairing and their expert infos alone.
-        local nothing, teller = {}, nil
-        local function nowhere() return nothing end
-        for _, name in ipairs {"add", "add_le", "append_text", "set_text", "set_len", "set_generated", "set_hidden"} do
-          nothing[name] = nowhere
-        end
-        function nothing.add_proto_expert_info(_, info, text)
-          if teller then complain(teller, info, text) end
-        end
-
-        local isShown, isJoined, isAsking, own
-
-        local function start(tree, range)
-          own = own or Dissector.get("tapdeck")
-          isShown, isJoined = tree:referenced(own), false
-          B = range:raw()
-          depth, isSealed = 0, false
-          if isShown then
-            R, top = range, tree:add(tapdeck, range)
-          else
-            R, top, teller = nowhere, nothing, tree
-          end
-        end
-
+    /// What pairs, joins and moves sessions, after `views`.
+    static let pairing = #"""
         local function link()
           local interface = f_interface()
           local key = interface and interface.value or 0
           local l = links[key]
           if not l then
-            l = {open = {}, gathers = {}, states = first_states}
+            local name = f_name()
+            l = {open = {}, gathers = {}, states = first_states, reader = name and name.value:match("^%a+:(%d+)$")}
             links[key] = l
           end
           return l
         end
 
         -- Finds the other half of this frame's exchange, in the first pass.
-        local function pair(number, l, isRequest)
+        local function pair(number, l, isRequest, at)
           local id = f_identifier()
-          id = id and id.value:tonumber()
-          local at = f_time().value
+          id = id and id.value
           if isRequest then
-            if l.number and l.id then l.open[l.id] = {l.number, l.secs, l.nsecs} end
-            l.number, l.id, l.secs, l.nsecs = number, id, at.secs, at.nsecs
+            if l.number and l.id then l.open[l.id:tonumber()] = {l.number, l.at} end
+            l.number, l.id, l.at = number, id, at
             return
           end
-          local request, secs, nsecs
-          if id and l.id ~= id and l.open[id] then
-            request, secs, nsecs = l.open[id][1], l.open[id][2], l.open[id][3]
-            l.open[id] = nil
-          elseif l.number then
-            request, secs, nsecs = l.number, l.secs, l.nsecs
+          local request, since = l.number, l.at
+          local other = id and l.id ~= id and l.open[id:tonumber()]
+          if other then
+            request, since = other[1], other[2]
+            l.open[id:tonumber()] = nil
+          elseif request then
             l.number = nil
           else
             return
           end
           asked[number], answered[request] = request, number
-          delays[number] = (at.secs - secs) * 1000000000 + at.nsecs - nsecs
+          delays[number] = at - since
         end
 
         -- Brings the values of a request back that is not the one just read.
         local function recall(request)
           if current == request or not sent[request] then return end
           local saved_range, saved_octets, saved_top, saved_teller = R, B, top, teller
-          R, B, top, teller = nowhere, sent[request], nothing, nil
+          R, B, top, teller = nil, sent[request], nothing, nil
           A = B
+          into_nothing()
           P[kinds[request]](0, #B, nothing)
+          into_tree()
           R, B, top, teller = saved_range, saved_octets, saved_top, saved_teller
           depth = 0
           current = request
@@ -116,19 +93,31 @@ extension LuaRuntime {
           if isAsking then A = B end
           if not isShown or #octets == 0 then return end
           R = ByteArray.new(octets, true):tvb(text):range()
-          top = tree:add(tapdeck, R)
-          top:append_text(", " .. text)
+          top = tree_add(tree, tapdeck, R)
+          teller = top
+          append(top, ", " .. text)
         end
+
+        -- Which gathers a message may take part in, by its kind; first requests, then answers.
+        local joins, gathers = {[true] = {}, [false] = {}}, {[true] = {}, [false] = {}}
+        for i, g in ipairs(W) do
+          local kinds = (g.decode and joins or gathers)[g.request]
+          kinds[g.root] = kinds[g.root] or {}
+          table.insert(kinds[g.root], i)
+        end
+        local none = {}
 
         local function truth(f) return f == nil or (f() or 0) ~= 0 end
 
         local carried
         -- Blocks that carry messages. Gives the carried message's root once it is whole.
         local function join(tree, number, l, root, isRequest)
-          for i = 1, #W do
+          local list = joins[isRequest][root] or none
+          for n = 1, #list do
+            local i = list[n]
             local g = W[i]
-            local takes = g.decode and g.request == isRequest and g.root == root
-            if takes and l then
+            local takes = true
+            if l then
               -- An answer is read by the grammar that read its command, and is a block like others when none did.
               takes = truth(g.condition) and (isRequest or l.inner and l.carrier == g.grammar)
               if takes then joined[number] = i end
@@ -166,38 +155,38 @@ extension LuaRuntime {
 
         -- Answers, or commands, that travel in parts.
         local function gather(tree, number, l, root, isRequest, request)
-          for i = 1, #W do
+          local list = gathers[isRequest][root] or none
+          for n = 1, #list do
+            local i = list[n]
             local g = W[i]
-            if not g.decode and g.request == isRequest and g.root == root then
-              if l then
-                local s = l.gathers[i]
-                local more = truth(g.more)
-                if s and not truth(g.next) then
-                  s = nil
+            if l then
+              local s = l.gathers[i]
+              local more = truth(g.more)
+              if s and not truth(g.next) then
+                s = nil
+                l.gathers[i] = nil
+              end
+              if s or more then
+                s = s or {request = request}
+                l.gathers[i] = s
+                s[#s + 1] = octets(g.part) or ""
+                if more then
+                  wholes[number] = PART
+                else
                   l.gathers[i] = nil
-                end
-                if s or more then
-                  s = s or {request = request}
-                  l.gathers[i] = s
-                  s[#s + 1] = octets(g.part) or ""
-                  if more then
-                    wholes[number] = PART
-                  else
-                    l.gathers[i] = nil
-                    J = table.concat(s)
-                    local whole = g.yield and g.yield()
-                    wholes[number] = whole and {whole, s.request} or PART
-                  end
+                  J = table.concat(s)
+                  local whole = g.yield and g.yield()
+                  wholes[number] = whole and {whole, s.request} or PART
                 end
               end
-              local whole = wholes[number]
-              if whole == PART then return nil, true end
-              if type(whole) == "table" then
-                show_whole(tree, whole[1], "joined from parts")
-                if not isRequest then recall(whole[2]) end
-                P[g.to](0, #B, top)
-                return g.to, false, whole[2]
-              end
+            end
+            local whole = wholes[number]
+            if whole == PART then return nil, true end
+            if type(whole) == "table" then
+              show_whole(tree, whole[1], "joined from parts")
+              if not isRequest then recall(whole[2]) end
+              P[g.to](0, #B, top)
+              return g.to, false, whole[2]
             end
           end
           return root, false, request
@@ -206,11 +195,25 @@ extension LuaRuntime {
         local commands, answers = {}, {}
         for x, label in pairs(Q) do commands[x], answers[x] = ": " .. label, ": " .. label .. ", answer" end
 
+        -- The transitions of a state that an exchange may take, in order; false when there are none.
+        local function transitions(state, x)
+          local found = {}
+          for _, t in ipairs(state) do
+            if t.any or t.on[x] then found[#found + 1] = t end
+          end
+          state.by[x] = #found > 0 and found
+          return state.by[x]
+        end
+
         -- Moves every session that waits for this exchange; an earlier frame keeps the states that it saw.
         local function fire(l, x, ok)
-          for i, session in pairs(sessions) do
-            for _, t in ipairs(session[l.states[i]] or {}) do
-              if (t.any or t.on[x]) and (t.ok == nil or t.ok == ok) and truth(t.condition) then
+          for i, session in next, sessions do
+            local state = session[l.states[i]]
+            local found = state and state.by[x]
+            if state and found == nil then found = transitions(state, x) end
+            for n = 1, found and #found or 0 do
+              local t = found[n]
+              if (t.ok == nil or t.ok == ok) and truth(t.condition) then
                 if t.to and t.to ~= l.states[i] then
                   local moved = {}
                   for k, v in pairs(l.states) do moved[k] = v end
@@ -225,8 +228,8 @@ extension LuaRuntime {
 
         local function title(item, x, response)
           if not x then return end
-          item:append_text((response and answers or commands)[x])
-          item:add(p_exchange, Q[x]):set_generated()
+          append(item, (response and answers or commands)[x])
+          add(item, p_exchange, Q[x]):set_generated()
         end
 
         local function request(tree, pinfo, range, root)
@@ -237,7 +240,7 @@ extension LuaRuntime {
           local outer = top
           A, isAsking = B, true
           if l then
-            pair(number, l, true)
+            pair(number, l, true, pinfo.rel_ts)
             moods[number] = l.states
           end
           states = moods[number]
@@ -259,7 +262,7 @@ extension LuaRuntime {
             end
           end
           title(top, x)
-          if answered[number] then outer:add(p_response, answered[number]):set_generated() end
+          if answered[number] then add(outer, p_response, answered[number]):set_generated() end
         end
 
         local function response(tree, pinfo, range, root)
@@ -268,7 +271,7 @@ extension LuaRuntime {
           start(tree, range)
           local outer = top
           isAsking = false
-          if l then pair(number, l, false) end
+          if l then pair(number, l, false, pinfo.rel_ts) end
           local owner = asked[number]
           if owner and l then moods[number] = l.states end
           states = moods[number] or first_states
@@ -296,14 +299,39 @@ extension LuaRuntime {
             if l and x then fire(l, x, succeeded(shown)) end
           end
           title(top, x, true)
-          outer:add(p_request, asked[number]):set_generated()
-          local delay = delays[number]
-          outer:add(p_time, NSTime(floor(delay / 1000000000), delay % 1000000000)):set_generated()
+          add(outer, p_request, asked[number]):set_generated()
+          if isShown then
+            local delay = floor(delays[number] * 1000000000 + 0.5)
+            add(outer, p_time, NSTime(floor(delay / 1000000000), delay % 1000000000)):set_generated()
+          end
         end
 
         local function other(tree, range, root)
           start(tree, range)
           P[root](0, #B, top)
+        end
+
+        -- What a recorder wrote of a reader: the card is another one, or an answer will not come.
+        local function reader(tree, pinfo, whole, name)
+          local text = whole:raw()
+          local kind = text:match('^{"td":"(%a+)"')
+          if kind == "error" then
+            local code = text:match('"code":"(%x+)"')
+            start(tree, whole)
+            if isShown and code and #code % 2 == 0 then add(top, p_code, ByteArray.new(code):tvb("code"):range()) end
+          end
+          local event = kind == "reader" and text:match('"name":"(%a+)"')
+          if moods[pinfo.number] or kind ~= "error" and (not event or event == "control") then return end
+          moods[pinfo.number] = first_states
+          for _, l in next, links do
+            if l.reader == name then
+              l.number = nil
+              if event then
+                l.gathers, l.open = {}, {}
+                fire(l, event == "removal" and event or "reset", true)
+              end
+            end
+          end
         end
 
         local function one(tree, pinfo, range, command, answer)
@@ -333,6 +361,10 @@ extension LuaRuntime {
           end
           local inf = f_inf()
           if inf then return one(tree, pinfo, inf.range, r_command, r_response) end
+          local json = f_json()
+          local name = json and f_name()
+          name = name and name.value:match("^reader:(%d+)$")
+          if name then return reader(tree, pinfo, json.range, name) end
         end
 
         register_postdissector(tapdeck)

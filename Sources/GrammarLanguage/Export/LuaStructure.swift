@@ -54,7 +54,7 @@ extension LuaFlow {
         case .choose, .clear: break
         case .alternative:
             if let node = shape.parents.last, program.nodes[node].kind == .choice, !program.nodes[node].flags.contains(.unnamed) {
-                lines.append("\(parent):append_text(\(Lua.quoted(": " + program.label(Int(step.b)))))")
+                lines.append("append(\(parent), \(Lua.quoted(": " + program.label(Int(step.b)))))")
             }
         case .when:
             let value = popNumber()
@@ -137,7 +137,7 @@ extension LuaFlow {
         let needsItem = isKept(node) || info.enumeration >= 0
         let needsValue = isCounted(node) || info.enumeration >= 0
         lines.append("if e - pos >= \(size) then")
-        lines.append("  \(needsItem ? "it = " : "")\(parent):\(isLittle ? "add_le" : "add")(\(field), R(pos, \(size)))")
+        lines.append("  \(needsItem ? "it = " : "")\(isLittle ? "add_le" : "add")(\(parent), \(field), range(R, pos, \(size)))")
         if needsValue { lines.append("  v = \(number("pos", size, isLittle))") }
         keep(node, count: String(size), value: "v")
         lines.append("  pos = pos + \(size)")
@@ -180,9 +180,9 @@ extension LuaFlow {
         let isNamed = !program.nodes[node].flags.contains(.unnamed)
         lines.append("if e - pos >= \(size) then")
         lines.append("  g = \(number("pos", size, false))")
-        lines.append("  gp = R(pos, \(size))")
+        lines.append("  gp = range(R, pos, \(size))")
         if isNamed {
-            lines.append("  p\(depth) = \(parent):add(\(fields.field(node)), gp)")
+            lines.append("  p\(depth) = add(\(parent), \(fields.field(node)), gp)")
             lines.append("  it = p\(depth)")
         } else {
             lines.append("  p\(depth) = \(parent)")
@@ -207,7 +207,7 @@ extension LuaFlow {
         let slot = Int(info.slot)
         let needsItem = slots.items.contains(slot) || info.enumeration >= 0
         lines.append("if g then")
-        lines.append("  \(needsItem ? "it = " : "")\(parent):add(\(field), gp)")
+        lines.append("  \(needsItem ? "it = " : "")add(\(parent), \(field), gp)")
         if slots.numbers.contains(slot) || info.enumeration >= 0 {
             let low = Lua.masked("g", (UInt64.max >> UInt64(64 - min(64, Int(step.a)))) << UInt64(min(63, shift)))
             lines.append("  v = \(Lua.shiftedRight(low, UInt64(shift)))")
@@ -257,7 +257,7 @@ extension LuaFlow {
         if program.nodes[node].flags.contains(.secret) {
             lines.append("  it = secret(\(parent), \(field), pos, \(count), \(Lua.quoted(fields.label(node))))")
         } else {
-            lines.append("  \(isKept(node) ? "it = " : "")\(parent):add(\(field), at(pos, \(count)))")
+            lines.append("  \(isKept(node) ? "it = " : "")add(\(parent), \(field), at(pos, \(count)))")
         }
     }
 
@@ -267,14 +267,20 @@ extension LuaFlow {
         let depth = shape.parents.count + 1
         if program.nodes[node].flags.contains(.unnamed) {
             lines.append("p\(depth) = \(parent)")
-        } else if fields.form(of: node) == .none {
-            lines.append("p\(depth) = \(parent):add(\(fields.field(node)), at(pos, e - pos))")
+        } else if fields.isOctet(node) {
+            let label = Lua.quoted(fields.label(node))
+            lines.append("if pos < e then p\(depth) = add(\(parent), \(fields.octet(node)), range(R, pos, 1))")
+            lines.append("else p\(depth) = add_text(\(parent), at(pos, 0), \(label)) end")
+        } else if !fields.hasOctets(node), fields.form(of: node) == .none {
+            lines.append("p\(depth) = add(\(parent), \(fields.field(node)), at(pos, e - pos))")
         } else {
-            // Its items have its name.
-            lines.append("p\(depth) = \(parent):add(at(pos, e - pos), \(Lua.quoted(fields.label(node))))")
+            // Its items have its name, or its octets are a field once their number is known.
+            lines.append("p\(depth) = add_text(\(parent), at(pos, e - pos), \(Lua.quoted(fields.label(node))))")
         }
         let slot = Int(program.nodes[node].slot)
-        lines.append("b\(depth) = pos")
+        lines.append(
+            !program.nodes[node].flags.contains(.unnamed) && !fields.isOctet(node)
+                ? "b\(depth), l\(depth) = pos, e - pos" : "b\(depth) = pos")
         if slots.ranges.contains(slot) { lines.append("S[\(slot)] = pos C[\(slot)] = e - pos") }
         if slots.items.contains(slot) { lines.append("I[\(slot)] = p\(depth)") }
     }
@@ -285,7 +291,12 @@ extension LuaFlow {
         let depth = shape.parents.count
         let info = program.nodes[node]
         guard info.kind != .bits else { return }
-        if !info.flags.contains(.unnamed) { lines.append("\(parent):set_len(pos - b\(depth))") }
+        if !info.flags.contains(.unnamed), !fields.isOctet(node) {
+            lines.append("if pos - b\(depth) ~= l\(depth) then set_len(\(parent), pos - b\(depth)) end")
+        }
+        if fields.hasOctets(node), !fields.isOctet(node) {
+            lines.append("add(\(parent), \(fields.octets(node)), at(b\(depth), pos - b\(depth))):set_hidden()")
+        }
         let slot = Int(info.slot)
         if slots.ranges.contains(slot) { lines.append("C[\(slot)] = pos - b\(depth)") }
     }

@@ -17,7 +17,7 @@ public struct WiresharkPlugin: Sendable {
     public init(_ program: Program) {
         var writer = LuaWriter(program)
         text = writer.text()
-        fieldCount = writer.fields.fieldLines.count + 4
+        fieldCount = writer.fields.fieldLines.count + LuaRuntime.ownFields
     }
 }
 
@@ -75,7 +75,7 @@ struct LuaWriter {
         ] {
             sections.append(["local r_\(name) = \(root.map(String.init) ?? "nil")"])
         }
-        sections.append([LuaRuntime.tail])
+        sections.append([LuaRuntime.tail, LuaRuntime.views, LuaRuntime.pairing])
         return sections.map { $0.joined(separator: "\n") }.joined(separator: "\n") + "\n"
     }
 
@@ -214,7 +214,7 @@ struct LuaWriter {
             contentsOf: [
                 "local function refined(n, v, it)",
                 "  local text = N[n][v] or (M[n] and M[n](v))",
-                "  if text then it:append_text(\" (\" .. text .. \")\") else it:add_proto_expert_info(x_unknown) end",
+                "  if text then append(it, \" (\" .. text .. \")\") else it:add_proto_expert_info(x_unknown) end",
                 "end",
             ], at: 0)
         for (index, dispatch) in program.dispatches.enumerated() {
@@ -274,7 +274,7 @@ struct LuaWriter {
         return lines
     }
 
-    /// The sessions whose states some guard asks for, as far as exchanges move them; calls and resets are not in frames.
+    /// The sessions whose states some guard asks for, as far as exchanges and resets move them.
     private mutating func sessionLines() -> [String] {
         let asked = Set(program.code.filter { $0.op == .inState }.map { Int($0.b) })
         var lines = ["local sessions = {}"]
@@ -285,8 +285,8 @@ struct LuaWriter {
             lines.append("sessions[\(number)] = {")
             for (state, list) in session.transitions.enumerated() {
                 var transitions: [String] = []
-                for transition in list where transition.takesAny || !transition.exchanges.isEmpty {
-                    var parts = ["on = {\(transition.exchanges.map { "[\($0)] = true" }.joined(separator: ", "))}"]
+                for transition in list where !transition.events.isEmpty {
+                    var parts = ["on = {\(events(of: transition))}"]
                     if transition.takesAny { parts.append("any = true") }
                     switch transition.outcome {
                     case .any: break
@@ -297,7 +297,7 @@ struct LuaWriter {
                     if transition.target >= 0 { parts.append("to = \(transition.target)") }
                     transitions.append("{\(parts.joined(separator: ", "))}")
                 }
-                if !transitions.isEmpty { lines.append("  [\(state)] = {\(transitions.joined(separator: ", "))},") }
+                if !transitions.isEmpty { lines.append("  [\(state)] = {by = {}, \(transitions.joined(separator: ", "))},") }
             }
             lines.append("}")
         }
@@ -308,6 +308,23 @@ struct LuaWriter {
         }
         lines += ["  return true", "end"]
         return lines
+    }
+
+    /// Whether the command at hand has what the whole one is given: not every class can go on.
+    private func chain(_ info: GatherInfo) -> String {
+        let given = program.yields[info.yield].assignments.map(\.slot).filter { slots.numbers.contains($0) && $0 != info.part }
+        return given.isEmpty ? "true" : given.map { "V[\($0)]" }.joined(separator: " and ")
+    }
+
+    /// The exchanges by their numbers, what happens to the card by its name.
+    private func events(of transition: SessionInfo.Transition) -> String {
+        transition.events.compactMap { event in
+            switch event {
+            case .any: nil
+            case .exchange(let number): "[\(number)] = true"
+            case .named(let name): "[\(Lua.quoted(name))] = true"
+            }
+        }.joined(separator: ", ")
     }
 
     private mutating func gatherLines(reachable: [Int]) -> [String] {
@@ -327,6 +344,9 @@ struct LuaWriter {
                 if let text = flatYield(program.yields[info.yield]) {
                     want(root)
                     parts.append("yield = \(text)")
+                } else if root == entry("iso7816.Command"), info.ofRequest {
+                    want(root)
+                    parts.append("yield = function() return \(chain(info)) and rejoined(\(info.part)) end")
                 }
             }
             return "W[#W + 1] = {\(parts.joined(separator: ", "))}"
@@ -361,33 +381,10 @@ struct LuaWriter {
 
 extension LuaFields {
     /// The field of a tag that holds other fields.
-    mutating func composite(_ node: Int) -> String { declareNamed(node, "none") }
+    mutating func composite(_ node: Int) -> String { declareNamed(node, hasOctets(node) ? "bytes" : "none") }
 
     /// The field of a tag that holds octets.
     mutating func tag(_ node: Int) -> String {
         declareNamed(node, program.nodes[node].flags.contains(.secret) ? "none" : "bytes")
-    }
-}
-
-extension Program {
-    /// Every instruction reached from `start`, aside from those of tags.
-    func reached(from start: Int) -> [Int] {
-        var seen: Set<Int> = []
-        var work = start >= 0 ? [start] : []
-        while let pc = work.popLast() {
-            guard pc >= 0, pc < code.count, seen.insert(pc).inserted else { continue }
-            let step = code[pc]
-            switch step.op {
-            case .done, .endTag: break
-            case .jump: work.append(Int(step.c))
-            case .test, .testRemaining, .testPeek, .when, .more, .again, .derive: work += [pc + 1, Int(step.c)]
-            default: work.append(pc + 1)
-            }
-        }
-        return seen.sorted()
-    }
-
-    func tables(reachedFrom start: Int) -> [Int] {
-        reached(from: start).compactMap { code[$0].op == .tlv ? Int(code[$0].b) : nil }
     }
 }

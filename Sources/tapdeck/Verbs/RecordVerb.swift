@@ -18,6 +18,7 @@ enum RecordVerb: Verb {
         "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] passport",
         "    --mrz-key KEY | --can CAN | --number N --birth D --expiry D [--dg LIST] [--csca FILE]",
         "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] apdu SCRIPT",
+        "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] desfire|ntag424|ndef [--key N=VALUE ...]",
     ]
     static let options =
         [
@@ -28,7 +29,7 @@ enum RecordVerb: Verb {
             OptionSpec("--wait", .required("S"), "seconds to wait for a card; 60 at a terminal, else 0"),
             OptionSpec("--embed-secrets", .none, "keep the secrets inside the trace"),
             OptionSpec("--no-secrets", .none, "keep no secrets: such a trace cannot be replayed by itself"),
-        ] + PassportOptions.specs
+        ] + PassportOptions.specs + CardKeyOptions.specs
     static let details = [
         "SCRIPT has a command in hex a line; # comments; !reset, !remove, !wait MS; = HEX or = 90?? checks the answer.",
         "An MRZ key has < in it and must be quoted: --mrz-key 'L898902C<369080619406236'",
@@ -36,9 +37,13 @@ enum RecordVerb: Verb {
     ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
-        if arguments.program != nil { throw Failure.usage("record -- PROGRAM is not there yet; flows are: passport, apdu") }
+        if arguments.program != nil {
+            throw Failure.usage(
+                "record -- PROGRAM is not there yet; flows are: \(FlowTable.all.map(\.name).joined(separator: ", "))")
+        }
         guard let flowName = arguments.operands.first else {
-            throw Failure.usage("record needs a flow: passport or apdu", "tapdeck record --help")
+            throw Failure.usage(
+                "record needs a flow: \(FlowTable.all.map(\.name).joined(separator: ", "))", "tapdeck record --help")
         }
         guard let flow = FlowTable.named(flowName) else {
             throw Failure.usage("unknown flow \(flowName)\(Nearest.suggestion(for: flowName, among: FlowTable.all.map(\.name)))")
@@ -77,6 +82,11 @@ enum RecordVerb: Verb {
             let text = try FileText.read(arguments.operands[1], limit: 1 << 24)
             do { _ = try APDUScript(text) } catch { throw Failure(.wrongUsage, "\(arguments.operands[1]): \(error)") }
             return JSONValue.object(["script": .string(text)]).text
+        case "desfire": return try CardKeyOptions.desfire(arguments, terminal)
+        case "ntag424": return try CardKeyOptions.ntag424(arguments, terminal)
+        case "ndef":
+            try CardKeyOptions.requireNoOperand(arguments)
+            return "{}"
         default:
             throw Failure.usage("the flow \(flow) has no options here")
         }
