@@ -23,9 +23,8 @@ enum FailureText {
 
     /// What a person should look at when the chip took the password for wrong; nil for other failures.
     static func hint(_ failure: FlowFailure, argumentsJSON: String) -> String? {
-        guard ["bacFailed", "paceFailed"].contains(failure.case), let arguments = try? JSONValue.parse(argumentsJSON) else {
-            return nil
-        }
+        let isAboutPassword = ["refused the key", "does not accept"].contains { failure.detail.contains($0) }
+        guard isAboutPassword, let arguments = try? JSONValue.parse(argumentsJSON) else { return nil }
         guard let key = arguments["mrzKey"]?.stringValue else {
             return arguments["can"] == nil ? nil : "the CAN has six digits and stands on the data page; is it this document's?"
         }

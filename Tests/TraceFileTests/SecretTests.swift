@@ -169,7 +169,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("mrz", 1, 4), ("# x\n\ncan 12a4", 3, 5), ("pin 12-4", 1, 5), ("puk", 1, 4), ("bac.seed 00zz", 1, 12), ("bac.seed 001", 1, 13), ("bac.seed", 1, 9),
+        ("mrz", 1, 4), ("# x\n\ncan 12a4", 3, 5), ("pin 12-4", 1, 5), ("puk", 1, 4), ("bac.seed 00zz", 1, 12),
+        ("bac.seed 001", 1, 13), ("bac.seed", 1, 9),
         ("seed 00", 1, 1),
         ("a.b.c 00", 1, 1), ("mrz A B", 1, 7), ("  desfire", 1, 10), ("\u{1F600} 00", 1, 1),
     ]) func aLineThatNothingCanBeMadeOfIsNamed(_ text: String, _ line: Int, _ column: Int) {
