@@ -40,7 +40,7 @@ public struct SecretStore: Sendable, Equatable {
         }
     }
 
-    /// Adds what a text said; a line that is a name and octets becomes a record, `mrz` and `can` under these names.
+    /// Adds what a text said; a line that is a name and octets becomes a record, `mrz`, `can`, `pin` and `puk` under these names.
     public mutating func add(lines new: [SecretLine]) {
         lines += new
         add(new.compactMap(\.record))

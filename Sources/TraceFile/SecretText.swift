@@ -8,6 +8,10 @@ public enum SecretLine: Sendable, Equatable {
     case mrz(String)
     /// `can 123456`
     case can(String)
+    /// `pin 123456`: the holder's number for PACE.
+    case pin(String)
+    /// `puk 12345678`: what unblocks the PIN.
+    case puk(String)
     /// `desfire aid 01F4A1 key 0 aes 0011.. an10922`: the words after `desfire`.
     case desfire([String])
     /// `scp03 kvn 30 enc .. mac .. dek ..`: the words after `scp03`.
@@ -20,6 +24,8 @@ public enum SecretLine: Sendable, Equatable {
         switch self {
         case .mrz(let text): SecretRecord(kind: .key, name: "mrz", octets: [UInt8](text.utf8))
         case .can(let text): SecretRecord(kind: .key, name: "can", octets: [UInt8](text.utf8))
+        case .pin(let text): SecretRecord(kind: .key, name: "pin", octets: [UInt8](text.utf8))
+        case .puk(let text): SecretRecord(kind: .key, name: "puk", octets: [UInt8](text.utf8))
         case .given(let name, let octets): SecretRecord(kind: .key, name: name, octets: octets)
         case .desfire, .scp03: nil
         }
@@ -79,12 +85,9 @@ public enum SecretLine: Sendable, Equatable {
     private static func line(_ first: Word, _ rest: ArraySlice<Word>) throws(Fault) -> SecretLine {
         switch first.text {
         case "mrz": return .mrz(try only(rest, after: first, "the key of the machine-readable zone"))
-        case "can":
-            let text = try only(rest, after: first, "the card access number")
-            guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-                throw Fault(column: rest.first?.column ?? first.end, detail: "a card access number has digits only")
-            }
-            return .can(text)
+        case "can": return .can(try digits(rest, after: first, "card access number"))
+        case "pin": return .pin(try digits(rest, after: first, "PIN"))
+        case "puk": return .puk(try digits(rest, after: first, "PUK"))
         case "desfire", "scp03":
             guard !rest.isEmpty else { throw Fault(column: first.end, detail: "nothing follows \(first.text)") }
             let words = rest.map(\.text)
@@ -96,7 +99,7 @@ public enum SecretLine: Sendable, Equatable {
     private static func given(_ first: Word, _ rest: ArraySlice<Word>) throws(Fault) -> SecretLine {
         let parts = first.text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy(isName) else {
-            throw Fault(column: first.column, detail: "a line begins with mrz, can, desfire, scp03 or GRAMMAR.GIVEN")
+            throw Fault(column: first.column, detail: "a line begins with mrz, can, pin, puk, desfire, scp03 or GRAMMAR.GIVEN")
         }
         guard let value = rest.first else { throw Fault(column: first.end, detail: "\(first.text) has no value") }
         var octets: [UInt8] = []
@@ -109,6 +112,14 @@ public enum SecretLine: Sendable, Equatable {
         }
         guard !octets.isEmpty else { throw Fault(column: value.column, detail: "\(first.text) has no value") }
         return .given(name: first.text, octets: octets)
+    }
+
+    private static func digits(_ rest: ArraySlice<Word>, after first: Word, _ what: String) throws(Fault) -> String {
+        let text = try only(rest, after: first, "the \(what)")
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw Fault(column: rest.first?.column ?? first.end, detail: "a \(what) has digits only")
+        }
+        return text
     }
 
     private static func only(_ rest: ArraySlice<Word>, after first: Word, _ what: String) throws(Fault) -> String {

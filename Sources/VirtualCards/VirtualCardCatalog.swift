@@ -8,6 +8,17 @@ public struct VirtualCardKind: Sendable {
     public let options: [VirtualCardOption]
     let build: @Sendable (VirtualCardOptions) throws(VirtualCardError) -> VirtualCard
 
+    /// Every kind takes its options from a file too.
+    init(
+        name: String, summary: String, options: [VirtualCardOption],
+        build: @escaping @Sendable (VirtualCardOptions) throws(VirtualCardError) -> VirtualCard
+    ) {
+        self.name = name
+        self.summary = summary
+        self.options = options + [VirtualCardOption("options", "FILE", "more options, an option a line, without dashes")]
+        self.build = build
+    }
+
     func option(named name: String) -> VirtualCardOption? { options.first { $0.name == name } }
 }
 
@@ -32,7 +43,8 @@ public enum VirtualCardCatalog {
     public static func make(kind: String, options: VirtualCardOptions = VirtualCardOptions()) throws(VirtualCardError)
         -> VirtualCard
     {
-        try self.kind(named: kind).build(options)
+        let kind = try self.kind(named: kind)
+        do throws(VirtualCardError) { return try kind.build(options) } catch { throw options.placed(error) }
     }
 
     /// A card without power.

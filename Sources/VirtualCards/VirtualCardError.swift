@@ -19,6 +19,8 @@ public struct VirtualCardError: Error, Equatable, Sendable, CustomStringConverti
         case badFault
         /// An argument that is no option.
         case strayArgument
+        /// A file of options that is not there or is no text.
+        case unreadableFile
         /// libcrypto failed while the card's data was made.
         case cryptography
     }
@@ -28,13 +30,16 @@ public struct VirtualCardError: Error, Equatable, Sendable, CustomStringConverti
     public let detail: String
     /// The option at fault, without dashes.
     public let option: String?
-    /// Where in the option's value, or in the text of the reference, counted in characters from 1.
+    /// The line of a file of options, from 1.
+    public let line: Int?
+    /// Where in that line, in the option's value, or in the text of the reference, counted in characters from 1.
     public let column: Int?
 
-    public init(_ code: Code, _ detail: String, option: String? = nil, column: Int? = nil) {
+    public init(_ code: Code, _ detail: String, option: String? = nil, line: Int? = nil, column: Int? = nil) {
         self.code = code
         self.detail = detail
         self.option = option
+        self.line = line
         self.column = column
     }
 

@@ -21,6 +21,7 @@ public struct VirtualCardOption: Sendable, Equatable {
 ///
 /// Two spellings mean the same: the arguments `--seed 7 --fault remove@12,6C@3`, and the reference
 /// `virtual:passport?seed=7&fault=remove%4012,6C%403` with long options without dashes, `&` between them and `%xx` for any octet. A list has commas.
+/// `options FILE` in either adds those of a file, an option a line; what stands beside it wins. A specification holds what came of both.
 public struct VirtualCardSpecification: Sendable, Equatable {
     public let kind: String
     public let options: VirtualCardOptions
@@ -44,7 +45,7 @@ public struct VirtualCardSpecification: Sendable, Equatable {
             }
         }
         self.kind = kind.name
-        self.options = options
+        self.options = try options.withThoseOfItsFile(kind)
     }
 
     /// Reads command line arguments: `--name value`, `--name=value`, and `--name` for a switch.
@@ -65,7 +66,7 @@ public struct VirtualCardSpecification: Sendable, Equatable {
             try options.set(name, value, of: kind, column: nil)
         }
         self.kind = kind.name
-        self.options = options
+        self.options = try options.withThoseOfItsFile(kind)
     }
 
     /// The reference, options sorted by name.
@@ -111,8 +112,14 @@ public struct VirtualCardSpecification: Sendable, Equatable {
 /// The options given for one virtual card. A switch that is on has an empty value.
 public struct VirtualCardOptions: Sendable, Equatable {
     public private(set) var values: [String: String] = [:]
+    /// Every option that was given, switches that are off too.
+    private var given: Set<String> = []
+    /// Where those of a file stand in it.
+    private var places: [String: VirtualCardOptionsFile.Place] = [:]
 
     public init() {}
+
+    public static func == (left: Self, right: Self) -> Bool { left.values == right.values }
 
     public subscript(name: String) -> String? { values[name] }
 
@@ -140,13 +147,15 @@ public struct VirtualCardOptions: Sendable, Equatable {
 
     public func faults() throws(VirtualCardError) -> FaultPlan { try FaultPlan(parsing: values["fault"]) }
 
-    mutating func set(_ name: String, _ value: String?, of kind: VirtualCardKind, column: Int?) throws(VirtualCardError) {
+    mutating func set(
+        _ name: String, _ value: String?, of kind: VirtualCardKind, column: Int?, place: VirtualCardOptionsFile.Place? = nil
+    ) throws(VirtualCardError) {
         guard let option = kind.option(named: name) else {
             let hint = VirtualCardError.nearest(to: name, in: kind.options.map(\.name)).map { "; did you mean --\($0)" } ?? ""
             throw VirtualCardError(
                 .unknownOption, "unknown option --\(name) of the \(kind.name) card\(hint)", option: name, column: column)
         }
-        guard values[name] == nil else {
+        guard given.insert(name).inserted else {
             throw VirtualCardError(.repeatedOption, "--\(name) is given twice", option: name, column: column)
         }
         switch (option.placeholder, value) {
@@ -159,6 +168,26 @@ public struct VirtualCardOptions: Sendable, Equatable {
             throw VirtualCardError(.missingValue, "--\(name) needs a value: \(placeholder)", option: name, column: column)
         case (.some, .some(let value)): values[name] = value
         }
+        places[name] = place
+    }
+
+    /// With the options of the file that `options` names where they are not given here.
+    fileprivate func withThoseOfItsFile(_ kind: VirtualCardKind) throws(VirtualCardError) -> VirtualCardOptions {
+        guard let path = values["options"] else { return self }
+        var options = self
+        options.values["options"] = nil
+        let file = try VirtualCardOptionsFile.load(path, of: kind)
+        for (name, value) in file.values where !given.contains(name) {
+            options.values[name] = value
+            options.places[name] = file.places[name]
+        }
+        return options
+    }
+
+    /// The error with the place in the file of the option that it is about, if that stands in one.
+    func placed(_ error: VirtualCardError) -> VirtualCardError {
+        guard let option = error.option, let place = places[option] else { return error }
+        return place.error(error, at: place.valueColumn + (error.column ?? 1) - 1)
     }
 }
 

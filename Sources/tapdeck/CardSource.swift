@@ -20,10 +20,15 @@ enum CardSource {
                 let specification = try VirtualCardSpecification(reference: card)
                 return VirtualCardTransport(try VirtualCardCatalog.make(specification))
             } catch {
-                throw Failure(.wrongUsage, lines: TextWrap.sentence(error.description))
+                throw CardSource.failure(error)
             }
         }
         return try await reader(arguments, terminal)
+    }
+
+    /// What is wrong with a virtual card: mistyped, or its file of options cannot be read.
+    static func failure(_ error: VirtualCardError) -> Failure {
+        Failure(error.code == .unreadableFile ? .outside : .wrongUsage, lines: TextWrap.sentence(error.description))
     }
 
     private static func reader(_ arguments: Arguments, _ terminal: Terminal) async throws -> any NFCTagTransport {

@@ -43,30 +43,56 @@ enum FlowOutcome {
         let read = status.values.count { $0.stringValue == "read" }
         var lines: [String] = []
         for (group, state) in status.sorted(by: { $0.key < $1.key }) where state.stringValue != "read" {
-            lines.append("\(pad("read", 8)) \(pad(group.uppercased(), 14)) \(state.stringValue ?? "")")
+            lines.append("\(pad("read", 8)) \(pad(group.uppercased(), 14)) \(words(state))")
         }
         let report = value["securityReport"]
-        lines += chip(report)
-        for (step, name) in [("terminalAuthentication", "terminal"), ("passiveAuthentication", "passive")] {
-            guard let stage = report?[step] else { continue }
-            lines.append(line(name, stage))
+        lines += chip(report, isKnown: status["sod"] != nil)
+        if let stage = report?["terminalAuthentication"] { lines.append(line("terminal", stage)) }
+        if let stage = report?["passiveAuthentication"] {
+            lines.append(line("passive", stage, holds: held(value["passiveAuthentication"]), isKnown: status["sod"] != nil))
         }
         lines.append("\(pad("result", 8)) \(read) of \(status.count) files read")
         return lines
     }
 
     /// What the chip proved of itself: one line when it offers nothing, else one for each way.
-    private static func chip(_ report: JSONValue?) -> [String] {
+    private static func chip(_ report: JSONValue?, isKnown: Bool) -> [String] {
         let (chip, active) = (report?["chipAuthentication"], report?["activeAuthentication"])
         func isNotOffered(_ stage: JSONValue?) -> Bool { stage?["status"]?.stringValue == "notAdvertised" }
         if isNotOffered(chip), isNotOffered(active) {
             return ["\(pad("chip", 8)) \(pad("not offered", 14)) EF.SOD lists neither DG14 nor DG15"]
         }
-        return [("chip", chip), ("active", active)].compactMap { name, stage in stage.map { line(name, $0) } }
+        return [("chip", chip), ("active", active)].compactMap { name, stage in stage.map { line(name, $0, isKnown: isKnown) } }
     }
 
-    private static func line(_ name: String, _ stage: JSONValue) -> String {
-        "\(pad(name, 8)) \(pad(stage["status"]?.stringValue ?? "", 14)) \(stage["detail"]?.stringValue ?? "")"
+    /// - Parameters:
+    ///   - holds: what was checked and is right, before what is to be said besides.
+    ///   - isKnown: whether EF.SOD was read, without which nobody knows what the document offers.
+    private static func line(_ name: String, _ stage: JSONValue, holds: String = "", isKnown: Bool = true) -> String {
+        var detail = stage["detail"]?.stringValue ?? ""
+        if !isKnown, detail == "not performed" { detail = "EF.SOD was not asked for" }
+        return "\(pad(name, 8)) \(pad(words(stage["status"]), 14)) \(holds)\(detail)"
+    }
+
+    /// What Passive Authentication found right when it could not go to its end for want of trust.
+    private static func held(_ result: JSONValue?) -> String {
+        guard let result, ["unknown", "notVerified"].contains(result["trust"]?.stringValue) else { return "" }
+        let hashes = result["dataGroups"]?.objectValue.map { $0.values.compactMap(\.stringValue) } ?? []
+        var parts: [String] = []
+        if hashes.contains(where: { $0.hasPrefix("matches") }), !hashes.contains("differs") { parts.append("hashes right") }
+        if result["signature"]?.stringValue == "valid" { parts.append("signature right") }
+        return parts.isEmpty ? "" : "\(parts.joined(separator: ", ")); "
+    }
+
+    /// A state's name in words: `notPresent` is `not present`.
+    private static func words(_ state: JSONValue?) -> String {
+        switch state?.stringValue {
+        case "notPresent": "not present"
+        case "notRead": "not read"
+        case "notAdvertised": "not offered"
+        case "notSupported": "not supported"
+        case let text: text ?? ""
+        }
     }
 
     /// Each command of a script with its answer; secret bytes of commands are not printed.

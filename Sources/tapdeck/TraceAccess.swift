@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CardCrypto
 import Glibc
 import GrammarLibrary
 import TraceDecoding
@@ -28,10 +29,29 @@ enum TraceAccess {
     }
 
     private static func load(_ given: String) throws -> SecretStore {
-        guard given.hasPrefix("env:") else { return try SecretStore.load(path: given) }
+        guard given.hasPrefix("env:") else { return withKeysOfPasswords(try SecretStore.load(path: given)) }
         let name = String(given.dropFirst(4))
         guard let value = getenv(name) else { throw Failure(.outside, "the variable \(name) is not set: --secrets \(given)") }
-        return try SecretStore.load(text: String(cString: value), name: name)
+        return withKeysOfPasswords(try SecretStore.load(text: String(cString: value), name: name))
+    }
+
+    /// What the grammars call the passwords that people write: the seed of Basic Access Control is the first half of the SHA-1 of the key
+    /// of the machine readable zone (ICAO 9303-11 D.2), PACE starts from all of it, or from the digits (9303-11 4.4.3.3).
+    private static func withKeysOfPasswords(_ store: SecretStore) -> SecretStore {
+        var store = store
+        for line in store.lines {
+            let password: [UInt8]
+            switch line {
+            case .mrz(let text):
+                guard let hash = try? Digest.sha1.hash([UInt8](text.utf8)) else { continue }
+                store.add([SecretRecord(kind: .key, name: "bac.seed", octets: [UInt8](hash.prefix(16)))])
+                password = hash
+            case .can(let text), .pin(let text), .puk(let text): password = [UInt8](text.utf8)
+            case .desfire, .scp03, .given: continue
+            }
+            store.add([SecretRecord(kind: .key, name: "pace.password", octets: password)])
+        }
+        return store
     }
 
     /// The grammars of the folder that `--grammar` names; nil for those built in.

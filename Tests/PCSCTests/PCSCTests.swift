@@ -123,7 +123,7 @@ struct PCSCTests {
     @Test func aRemovalInMidExchangeLosesTheConnection() async throws {
         try await PrivatePCSCD.use { service in
             let removed: Set<UInt32> = [0x8010_0016, 0x8010_0069]
-            try await service.withCard(TestCard(), options: .init(afterRemoval: .after(.milliseconds(700)))) { _ in
+            try await service.withCard(TestCard(), options: .init(afterRemoval: .after(.seconds(4)))) { _ in
                 let context = try await PCSCContext.open()
                 let transport = try await PCSCTransport.connect(context, to: service.readers[0])
                 await expect(.tagConnectionLost, removed) {

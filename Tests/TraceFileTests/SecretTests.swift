@@ -146,6 +146,8 @@ import Testing
             # a comment
             mrz L898902C<369080619406236
               can 123456   # the number on the card
+            pin 271828
+            puk 31415926
 
             desfire aid 01F4A1 key 0 aes 00112233445566778899AABBCCDDEEFF an10922
             scp03 kvn 30 enc 00 mac 11 dek 22
@@ -154,7 +156,7 @@ import Testing
         let store = try SecretStore.load(text: text)
         #expect(
             store.lines == [
-                .mrz("L898902C<369080619406236"), .can("123456"),
+                .mrz("L898902C<369080619406236"), .can("123456"), .pin("271828"), .puk("31415926"),
                 .desfire(["aid", "01F4A1", "key", "0", "aes", "00112233445566778899AABBCCDDEEFF", "an10922"]),
                 .scp03(["kvn", "30", "enc", "00", "mac", "11", "dek", "22"]),
                 .given(name: "bac.seed", octets: try Hex.decode("239AB9CB282DAF66231DC5A4DF6BFBAE")),
@@ -162,10 +164,13 @@ import Testing
         )
         #expect(store.value(named: "bac.seed")?.count == 16)
         #expect(store.value(named: "mrz") == [UInt8]("L898902C<369080619406236".utf8))
+        #expect(store.value(named: "pin") == [UInt8]("271828".utf8))
+        #expect(store.value(named: "puk") == [UInt8]("31415926".utf8))
     }
 
     @Test(arguments: [
-        ("mrz", 1, 4), ("# x\n\ncan 12a4", 3, 5), ("bac.seed 00zz", 1, 12), ("bac.seed 001", 1, 13), ("bac.seed", 1, 9),
+        ("mrz", 1, 4), ("# x\n\ncan 12a4", 3, 5), ("pin 12-4", 1, 5), ("puk", 1, 4), ("bac.seed 00zz", 1, 12),
+        ("bac.seed 001", 1, 13), ("bac.seed", 1, 9),
         ("seed 00", 1, 1),
         ("a.b.c 00", 1, 1), ("mrz A B", 1, 7), ("  desfire", 1, 10), ("\u{1F600} 00", 1, 1),
     ]) func aLineThatNothingCanBeMadeOfIsNamed(_ text: String, _ line: Int, _ column: Int) {

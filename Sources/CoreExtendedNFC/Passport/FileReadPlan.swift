@@ -27,6 +27,8 @@ struct FileReadPlan: Sendable {
     /// Octets to ask for at a time in a command of extended length; nil where none may be sent.
     private var longChunk: Int?
     private var wasHalved = false
+    /// The most that the card refused as a wrong length; nil when it refused none.
+    private(set) var refusedLength: Int?
     /// What the card takes at a time, once it refused more.
     private(set) var learntChunk: Int?
     private(set) var octets: [UInt8] = []
@@ -73,6 +75,7 @@ struct FileReadPlan: Sendable {
     mutating func received(_ response: ResponseAPDU) throws(FileReadError) {
         guard let request else { throw FileReadError(.answer, "\(name): an answer to no command") }
         self.request = nil
+        if response.statusWord == 0x6700 { refusedLength = max(refusedLength ?? 0, request.length) }
         switch response.statusWord {
         case 0x9000, 0x6282:
             try append(response, request)
@@ -89,6 +92,13 @@ struct FileReadPlan: Sendable {
         default:
             throw refusal(response.statusWord)
         }
+    }
+
+    /// What to ask for at a time when the session had to be opened again after a wrong length: half of the last piece when the card
+    /// refused that too, else the last piece; nil when no length was refused.
+    func chunkAfter(_ lastWord: UInt16) -> Int? {
+        guard refusedLength != nil, let last = request?.length else { return nil }
+        return lastWord == 0x6700 ? max(last / 2, 16) : min(max(last, 16), chunk)
     }
 
     private mutating func append(_ response: ResponseAPDU, _ request: Request) throws(FileReadError) {

@@ -66,17 +66,17 @@ final class PassportLink: NFCTagTransport {
     }
 
     /// Whether the card says that it takes extended lengths: the third octet of the card capabilities in its historical bytes (ISO/IEC
-    /// 7816-4 12.1.1.9).
-    var takesExtendedLength: Bool {
+    /// 7816-4 12.1.1.9). Nil when they say nothing of it, so that EF.ATR/INFO may; false where there is no answer to reset.
+    var takesExtendedLength: Bool? {
         guard let atr = (transport as? any CardConnection)?.atr, !atr.isEmpty else { return false }
         let bytes = ATR(Array(atr)).historicalBytes
-        guard bytes.first == 0x80 else { return false }
+        guard bytes.first == 0x80 else { return nil }
         var rest = bytes.dropFirst()
         while let first = rest.popFirst() {
             let value = rest.prefix(Int(first & 0x0F))
             if first >> 4 == 0x7, value.count == 3, let last = value.last { return last & 0x40 != 0 }
             rest = rest.dropFirst(value.count)
         }
-        return false
+        return nil
     }
 }

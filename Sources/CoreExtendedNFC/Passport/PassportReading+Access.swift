@@ -33,7 +33,10 @@ extension PassportReading {
             CommandAPDU(cla: 0, ins: 0xA4, p1: 0, p2: 0x0C), CommandAPDU(cla: 0, ins: 0xA4, p1: 0, p2: 0x0C, data: masterFile),
             CommandAPDU(cla: 0, ins: 0xA4, p1: 0, p2: 0x00, data: masterFile, le: 0),
         ] {
-            if try await link.exchange(select).isSuccess { break }
+            if try await link.exchange(select).isSuccess {
+                try await readCapabilities()
+                break
+            }
         }
         let name = "EF.CardAccess"
         let answer = try await link.exchange(CommandAPDU(cla: 0, ins: 0xA4, p1: 0x02, p2: 0x0C, data: Data([0x01, 0x1C])))

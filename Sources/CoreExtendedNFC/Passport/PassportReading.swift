@@ -33,7 +33,11 @@ struct PassportReading {
     /// Why nothing can be read any more.
     var ending: (any Error)?
     /// Octets to ask for at a time, once a file was read in smaller pieces than could have been.
-    private var learntChunk: Int?
+    var learntChunk: Int?
+    /// Octets to ask for at a time in a long file; nil where no extended length may be used.
+    var longChunk: Int?
+    /// Whether the chip was opened a second time; it is not opened a third time.
+    var wasReopened = false
 
     /// What PACE told: for chip authentication mapping and for Terminal Authentication.
     var pace: (offer: PACEOffer, outcome: PACE.Outcome)?
@@ -56,6 +60,7 @@ struct PassportReading {
         do { trustAnchors = try TrustAnchors(files: request.trustAnchorsDER.map { Array($0) }) } catch {
             throw NFCError.unsupportedOperation("\(error)")
         }
+        longChunk = link.takesExtendedLength == true ? Self.longChunk : nil
         let channel = try await openChannel()
         try await readFiles(over: channel)
         return try model()
@@ -133,7 +138,7 @@ struct PassportReading {
         var plan = FileReadPlan(
             name: file.displayName, tag: UInt32(file.tag), limit: file.sizeLimit,
             chunk: min(channel.cipher == .tripleDES ? Self.tripleDESChunk : Self.aesChunk, learntChunk ?? .max),
-            longChunk: link.takesExtendedLength ? Self.longChunk : nil)
+            longChunk: longChunk)
         do {
             try await select(file, over: channel)
             let octets = try await read(&plan, over: channel, show: .read)
@@ -143,6 +148,7 @@ struct PassportReading {
             show(.read, file.displayName, .done, bytesText(octets.count), plan)
         } catch {
             guard Self.belongsToTheCard(error) else { throw error }
+            if try await reopen(after: error, in: plan, channel) { return try await readFile(file, over: channel) }
             note(error, file, plan)
         }
         if case .ended(let reason) = channel.state, ending == nil {
@@ -242,5 +248,5 @@ struct PassportReading {
     static let aesChunk = 223
     static let plainChunk = 231
     /// Octets at a time of a long file from a chip that takes extended lengths; many readers hold 2,048 and a little.
-    private static let longChunk = 2_000
+    static let longChunk = 2_000
 }

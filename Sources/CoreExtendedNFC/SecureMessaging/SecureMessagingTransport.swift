@@ -34,6 +34,9 @@ public final class SecureMessagingTransport: ISO7816TagTransporting {
     /// Goes on under new keys from the next command on, as after Chip Authentication.
     public func restart(with secureMessaging: SecureMessaging) { channel.withLock { $0 = secureMessaging } }
 
+    /// Goes on with the channel of another transport, which was opened over the same link.
+    func restart(like other: SecureMessagingTransport) { restart(with: other.channel.withLock { $0 }) }
+
     /// Frames cannot be protected.
     public func send(_ data: Data) async throws -> Data { throw TransportError.unsupported("a raw frame under secure messaging") }
 

@@ -17,7 +17,11 @@ import Octets
 ///   there is and `9000`. When ``isStrict``, reading past the end is a bare `6B00` and ends the session, as some real chips do.
 /// - An answer is never longer than the outer Le, nor holds more than ``longestRead`` octets of a file.
 public struct PassportCard: CardMachine {
-    public let atr = AnswerToReset.contactless([0x80, 0x73, 0x94, 0x01, 0x40])
+    /// With the card capabilities of ISO/IEC 7816-4 12.1.1.9; without them when EF.ATR/INFO has them.
+    public var atr: [UInt8] {
+        AnswerToReset.contactless(
+            configuration.quirks.contains(.capabilitiesInFile) ? [0x80] : [0x80, 0x73, 0x94, 0x01, 0x40])
+    }
 
     let files: PassportFiles
     let access: BasicAccessControl
@@ -131,6 +135,7 @@ public struct PassportCard: CardMachine {
             switch error.kind {
             case .endsSession: throw error.status
             case .bare:
+                if configuration.quirks.contains(.losesSession) { throw error.status }
                 state = .secured(before)
                 return CardReply([], error.status)
             case .secured:

@@ -6,6 +6,8 @@ import CardCrypto
 enum PassportQuirk: String, Sendable, Hashable, CaseIterable {
     /// READ BINARY for more than fits is a bare `6700`; the session and its counter stay as before the command.
     case refusesLe = "refuse-le"
+    /// With one of the two others for reads: the bare answer ends the session.
+    case losesSession = "lose-session"
     /// READ BINARY for more than fits is a bare `6Cxx` with what fits; the session stays as before the command.
     case tellsLe = "6C"
     /// Every refusal comes without secure messaging and ends the session.
@@ -30,12 +32,15 @@ enum PassportQuirk: String, Sendable, Hashable, CaseIterable {
     case paddedKeys = "pad-dh"
     /// Chip Authentication is refused with `6A80`.
     case noChipAuthentication = "no-ca"
+    /// The answer to reset says nothing of lengths; EF.ATR/INFO in the master file does.
+    case capabilitiesInFile = "atr-info"
 
     /// One line for a help text.
     var summary: String {
         switch self {
         case .refusesLe: "a read of more than --chunk is a bare 6700, the session goes on"
         case .tellsLe: "a read of more than --chunk is a bare 6Cxx, the session goes on"
+        case .losesSession: "with refuse-le or 6C: the bare answer ends the session"
         case .dropsChannel: "a refusal comes bare and ends the session"
         case .strict: "a read past a file's end is a bare 6B00 and ends the session"
         case .exactLe: "EXTERNAL AUTHENTICATE with Le 00 is 6A88"
@@ -47,6 +52,7 @@ enum PassportQuirk: String, Sendable, Hashable, CaseIterable {
         case .longNonce: "the nonce of PACE has 32 bytes"
         case .paddedKeys: "DH public values are padded to the length of p"
         case .noChipAuthentication: "Chip Authentication is refused"
+        case .capabilitiesInFile: "lengths are told by EF.ATR/INFO, not by the ATR"
         }
     }
 }

@@ -10,6 +10,8 @@ struct PassportFiles: Sendable {
     static let security: UInt16 = 0x011D
     /// EF.CVCA.
     static let authorities: UInt16 = 0x011C
+    /// EF.ATR/INFO, in the master file.
+    static let attributes: UInt16 = 0x2F01
     /// In the master file.
     static let cardAccess: UInt16 = 0x011C
     /// In the master file.
@@ -42,6 +44,10 @@ struct PassportFiles: Sendable {
         for (group, content) in dataGroups { contents[0x0100 | UInt16(group)] = content }
         return PassportFiles(contents)
     }
+
+    /// Card capabilities with extended lengths, and 1,000 octets at most in commands and answers (ICAO 9303-10 3.11.2).
+    static let capabilities =
+        TLV.encode(0x47, [0x94, 0x01, 0x40]) + TLV.encode(0x7F66, [0x02, 0x02, 0x03, 0xE8, 0x02, 0x02, 0x03, 0xE8])
 
     /// EF.COM as in ICAO 9303-11 D.4: LDS version 1.6, Unicode version 4.0.0, the data groups' tags.
     private static func commonData(_ groups: [Int]) -> [UInt8] {

@@ -110,6 +110,9 @@ struct PassportSpecimen {
         if groups.contains(14) || infos.count > access.count { given[14] = SpecimenGroups.securityOptions(infos) }
         if let key = configuration.activeAuthentication { given[15] = try key.dataGroup15() }
         var files = try PassportFiles.specimen(zone, groups: groups, photoLength: photoLength, given: given, issuer: issuer)
+        if configuration.quirks.contains(.capabilitiesInFile) {
+            files.masterFile[PassportFiles.attributes] = PassportFiles.capabilities
+        }
         guard !access.isEmpty else { return files }
         files.masterFile[PassportFiles.cardAccess] = DER.set(access)
         guard !configuration.mappingKeys.isEmpty else { return files }

@@ -33,6 +33,7 @@ enum RecordVerb: Verb {
     static let details = [
         "SCRIPT has a command in hex a line; # comments; !reset, !remove, !wait MS; = HEX or = 90?? checks the answer.",
         "An MRZ key has < in it and must be quoted: --mrz-key 'L898902C<369080619406236'",
+        "virtual:KIND?options=FILE takes the card's options from a file; tapdeck virtual --help lists them.",
         "Status 0 when the flow succeeded, 1 when the card or a check refused, 3 when reader or card went away.",
     ]
 
@@ -152,7 +153,8 @@ struct RecordSession: Sendable {
             UInt64(clamping: elapsed.components.seconds) &* 1_000_000_000
             &+ UInt64(clamping: elapsed.components.attoseconds / 1_000_000_000)
         if let failure {
-            terminal.error([FailureText.line(failure, lost: summary.lostExchange)])
+            let hint = FailureText.hint(failure, argumentsJSON: argumentsJSON)
+            terminal.error([FailureText.line(failure, lost: summary.lostExchange)] + [hint].compactMap { $0 })
             if let refusal = summary.lastRefusal {
                 terminal.note(
                     "last refusal: exchange \(refusal.exchange), card answered \(APDUFields.status(refusal.status)) to \(APDUFields.instruction(refusal.instruction))"

@@ -114,6 +114,7 @@ private struct Output: Sendable {
     var json: JSONView
     var summary: TraceSummary
     var tree = TreeView()
+    private var missing = MissingSecrets()
     private var isHeaded = false
     private var notes: [SummaryLine] = []
     private var groups = ExchangeGroups()
@@ -132,6 +133,7 @@ private struct Output: Sendable {
         var further = self
         let byExchange = view.form == .tree || view.filter != nil
         for row in rows {
+            further.missing.see(row, isShown: view.isWanted(row.row.packetID))
             guard byExchange else {
                 further.push(row)
                 continue
@@ -178,10 +180,15 @@ private struct Output: Sendable {
 
     mutating func end(_ authentication: (checked: Int, held: Int)) {
         for group in groups.end() { take(group) }
-        guard view.form == .summary else { return flush() }
+        guard view.form == .summary else {
+            flush()
+            if view.form == .tree { missing.notes.forEach(view.terminal.note) }
+            return
+        }
         print(summary.end())
         flush()
         for line in notes.prefix(20) { explain(line) }
+        missing.notes.forEach(view.terminal.note)
         if isHeaded {
             view.terminal.note(SummaryLine.legend)
             view.terminal.note(summary.closing(authentication: authentication))

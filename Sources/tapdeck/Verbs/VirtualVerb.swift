@@ -21,6 +21,11 @@ enum VirtualVerb: Verb {
         }
         lines += ["", "Quirks of the passport, --quirk NAME,..:"]
         for quirk in VirtualCardCatalog.passportQuirks { lines.append("    \(pad(quirk.name, 22)) \(quirk.summary)") }
+        lines += [
+            "", "--options FILE has an option a line, without dashes: pace ecdh-gm-aes128:13",
+            "# begins a comment. Options given beside it win. The same in a reference:",
+            "--card 'virtual:passport?options=FILE'",
+        ]
         return lines + ["", "It stays until Ctrl-C, or until the card is removed by a fault. Needs pcscd with vsmartcard-vpcd."]
     }
 
@@ -37,7 +42,7 @@ enum VirtualVerb: Verb {
         do {
             card = try VirtualCardCatalog.make(try VirtualCardSpecification(kind: kind, arguments: Array(rest.dropFirst())))
         } catch {
-            throw Failure(.wrongUsage, lines: TextWrap.sentence(error.description))
+            throw CardSource.failure(error)
         }
         let (host, port) = try address(arguments.value("--vpcd") ?? "127.0.0.1:35963")
         return try serve(card, kind: kind, host: host, port: port, terminal)

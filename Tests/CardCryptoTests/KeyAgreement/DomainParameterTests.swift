@@ -88,6 +88,63 @@ import Testing
         }
     }
 
+    /// The standard curves have a cofactor of one, so none has a small subgroup: a foreign point is off the curve. The nearest there is is
+    /// a point of the other curve over a field of as many bits.
+    @Test(arguments: [(8, 9), (9, 8), (12, 13), (13, 12), (15, 16), (16, 15)])
+    func aPointOfAnotherCurveIsRefused(identifier: Int, other: Int) throws {
+        let parameters = try standard(identifier)
+        let foreign = try standard(other)
+        #expect(foreign.fieldLength == parameters.fieldLength)
+        let pair = try KeyAgreementKeyPair(parameters, random: random(parameters, 7))
+        let key = try KeyAgreementKeyPair(foreign, random: random(foreign, 9)).publicKey
+        #expect(throws: CryptoError(code: .publicKey, detail: "")) { try pair.sharedSecret(with: key) }
+        #expect(throws: CryptoError(code: .publicKey, detail: "")) { try parameters.validate(publicKey: key) }
+        #expect(throws: CryptoError(code: .publicKey, detail: "")) {
+            try parameters.genericMapping(nonce: [UInt8](repeating: 1, count: 16), keyPair: pair, publicKey: key)
+        }
+    }
+
+    /// An explicit curve can have small subgroups: Curve25519 in the form of Weierstrass, with a cofactor of eight
+    /// (draft-ietf-lwig-curve-representations, appendix E; the points of small order worked out for this test).
+    @Test func pointsOfASmallSubgroupAreRefused() throws {
+        func number(_ text: String) throws -> [UInt8] { try Hex.decode(text) }
+        let base = try number(
+            "042AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAD245A"
+                + "20AE19A1B8A086B4E01EDD2C7748D14C923D4D7E6D7C61B229E9C5A27ECED3D9")
+        let curve = try CurveGroup(
+            p: try number("7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFED"),
+            a: try number("2AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA984914A144"),
+            b: try number("7B425ED097B425ED097B425ED097B425ED097B425ED097B4260B5E9C7710C864"), base: base,
+            order: try number("1000000000000000000000000000000014DEF9DEA2F79CD65812631A5CF5D3ED"), cofactor: [8])
+        #expect(curve.hasCofactor)
+        let parameters = DomainParameters(.elliptic(curve), standardizedIdentifier: nil)
+        try parameters.validate(publicKey: base)
+        let pair = try KeyAgreementKeyPair(parameters, random: random(parameters, 7))
+        let other = try KeyAgreementKeyPair(parameters, random: random(parameters, 9))
+        #expect(try pair.sharedSecret(with: other.publicKey) == other.sharedSecret(with: pair.publicKey))
+        for (name, point) in [
+            (
+                "of order 2",
+                "042AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAD2451" + String(repeating: "0", count: 64)
+            ),
+            (
+                "of order 8",
+                "042B62F409C0B00D31A85BDD479637B485156F4A9CA58E00C15962EBE627281031"
+                    + "46CE3ED6A9617C5AD6B7D3EB19D74BA86CC403D6127FE4B29778EB7C6DAF84D3"
+            ),
+            (
+                "the base point and one of order 8 together",
+                "045DD02A7128BE38494CAF4364D19486CA469906A2BE0E2E2519C0931ACBDE970C"
+                    + "4BF03C5DD6B933BB30636F07ACB14F14274C91A86C84ECA8EE44AF95E5AD24D4"
+            ),
+        ] {
+            let key = try number(point)
+            let error = #expect(throws: CryptoError.self, "\(name)") { try pair.sharedSecret(with: key) }
+            #expect(error?.code == .publicKey)
+            #expect(error?.detail == "the point is in a small subgroup", "\(name)")
+        }
+    }
+
     @Test(arguments: [0, 1, 2])
     func valuesOutsideTheSubgroupAreRefused(identifier: Int) throws {
         let parameters = try standard(identifier)
