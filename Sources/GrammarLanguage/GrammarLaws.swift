@@ -91,10 +91,12 @@ public struct GrammarLaws: Sendable {
 }
 
 /// A source of numbers that gives the same ones in every run.
-struct GrammarDice: RandomNumberGenerator {
-    var state: UInt64
+package struct GrammarDice: RandomNumberGenerator {
+    package var state: UInt64
 
-    mutating func next() -> UInt64 {
+    package init(state: UInt64) { self.state = state }
+
+    package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
         mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
@@ -102,12 +104,12 @@ struct GrammarDice: RandomNumberGenerator {
         return mixed ^ mixed >> 31
     }
 
-    mutating func noise() -> [UInt8] {
+    package mutating func noise() -> [UInt8] {
         (0..<Int.random(in: 0...60, using: &self)).map { _ in UInt8.random(in: 0...255, using: &self) }
     }
 
     /// `octets` with one to four changes: bits, lengths, cuts, repeats.
-    mutating func changed(_ octets: [UInt8]) -> [UInt8] {
+    package mutating func changed(_ octets: [UInt8]) -> [UInt8] {
         var result = octets
         for _ in 0..<Int.random(in: 1...4, using: &self) {
             let place = result.isEmpty ? 0 : Int.random(in: 0..<result.count, using: &self)

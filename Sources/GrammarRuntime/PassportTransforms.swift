@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CardCrypto
+import Octets
 
 /// The transforms of PACE, Chip Authentication and Terminal Authentication (ICAO 9303-11 4.4, 6.2, 7.1).
 ///
@@ -18,9 +19,9 @@ enum PassportTransforms {
             let algorithm = try algorithm(a[1])
             let mapping = try mapping(a[1])
             let isModular = mapping == 1 || mapping == 3
-            let inner = object([0x06], a[1]) + object([isModular ? 0x84 : 0x86], a[2])
+            let inner = TLV.encode(0x06, a[1]) + TLV.encode(isModular ? 0x84 : 0x86, a[2])
             return try wrap { () throws(CryptoError) in
-                try algorithm.authenticationToken(object([0x7F, 0x49], inner), key: a[0])
+                try algorithm.authenticationToken(TLV.encode(0x7F49, inner), key: a[0])
             }
         },
         // 9303-11 9.8.2: the counter starts from zero, as wide as a block.
@@ -104,16 +105,6 @@ enum PassportTransforms {
     private static func pair(_ parameters: DomainParameters, _ octets: [UInt8]) throws(CryptoError) -> KeyAgreementKeyPair {
         octets.count >= parameters.randomLength
             ? try KeyAgreementKeyPair(parameters, random: octets) : try KeyAgreementKeyPair(parameters, privateKey: octets)
-    }
-
-    /// ISO/IEC 8825-1: definite lengths of up to two octets.
-    private static func object(_ tag: [UInt8], _ value: [UInt8]) -> [UInt8] {
-        let count = value.count
-        let length: [UInt8] =
-            count < 0x80
-            ? [UInt8(count)]
-            : count < 0x100 ? [0x81, UInt8(count)] : [0x82, UInt8(truncatingIfNeeded: count >> 8), UInt8(count & 0xFF)]
-        return tag + length + value
     }
 
     private static func wrap(_ body: () throws(CryptoError) -> [UInt8]) throws(TransformError) -> [UInt8] {

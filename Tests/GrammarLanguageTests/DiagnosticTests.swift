@@ -146,10 +146,10 @@ import Testing
     }
 
     @Test func mutatedGrammarsNeverTrapAndSayWhereTheyAreWrong() {
-        var dice = Dice(state: 3)
+        var dice = GrammarDice(state: 3)
         let texts = Shipped.sources.map { Array($0.text.utf8.prefix(6000)) } + [Array(sound.utf8)]
         for turn in 0..<300 {
-            let text = dice.mutated(texts[turn % texts.count])
+            let text = dice.changed(texts[turn % texts.count])
             let set = GrammarSet.compile([GrammarSource(name: "m", text: String(decoding: text, as: UTF8.self))])
             #expect(set.diagnostics.allSatisfy { $0.line > 0 && $0.column > 0 })
             #expect(set.diagnostics.count <= 200)

@@ -5,36 +5,6 @@ import GrammarRuntime
 import Octets
 import Testing
 
-/// A source of numbers that gives the same ones in every run.
-struct Dice: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-
-    /// `octets` with one to four changes: bits, lengths, cuts, repeats.
-    mutating func mutated(_ octets: [UInt8]) -> [UInt8] {
-        var result = octets
-        for _ in 0..<Int.random(in: 1...4, using: &self) {
-            let place = result.isEmpty ? 0 : Int.random(in: 0..<result.count, using: &self)
-            switch Int.random(in: 0..<7, using: &self) {
-            case 0 where !result.isEmpty: result[place] ^= 1 << UInt8.random(in: 0..<8, using: &self)
-            case 1 where !result.isEmpty: result[place] = [0x00, 0x7F, 0x80, 0x81, 0x84, 0xFF].randomElement(using: &self) ?? 0
-            case 2 where !result.isEmpty: result.removeSubrange(place...)
-            case 3: result.insert(UInt8.random(in: 0...255, using: &self), at: place)
-            case 4 where !result.isEmpty: result.remove(at: place)
-            case 5 where result.count < 2000: result += result[place...]
-            default: result.append(UInt8.random(in: 0...255, using: &self))
-            }
-        }
-        return result
-    }
-}
-
 @Suite struct Laws {
     /// Every frame of every example, with the kind of message that it is.
     static let seeds: [(octets: [UInt8], entry: Int, isRequest: Bool)] = {
