@@ -59,7 +59,9 @@ struct BenchReport: Sendable {
             if let peer, let peerValue {
                 members["peer"] = .string(peer)
                 members["peerValue"] = .number(rounded(peerValue))
-                members["ratio"] = .number(rounded(isRate ? value / peerValue : peerValue / value))
+                if value > 0, peerValue > 0 {
+                    members["ratio"] = .number(rounded(isRate ? value / peerValue : peerValue / value))
+                }
             }
             terminal.result(JSONValue.object(members).text)
         } else {

@@ -31,22 +31,35 @@ struct ChildRun {
         close(ends[1])
         defer { close(ends[0]) }
         guard failure == 0 else { throw Failure(.outside, "\(program): \(String(cString: strerror(failure)))") }
+        var asked = 0
         var buffer = [UInt8](repeating: 0, count: 1 << 18)
         while true {
             let count = read(ends[0], &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { break }
             octets += count
+            // The kernel's own record of a child counts its parent's memory too, so the child is asked while it lives.
+            if octets >= asked {
+                memory = max(memory, Self.mostMemory(of: child))
+                asked = octets + (1 << 20)
+            }
             buffer.withUnsafeBytes { piece in
                 let part = UnsafeRawBufferPointer(rebasing: piece[..<count])
                 for octet in part where octet == 0x0A { lines += 1 }
                 keeping?(part)
             }
         }
-        var usage = rusage()
-        while wait4(child, &status, 0, &usage) < 0, errno == EINTR {}
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
         seconds = (ContinuousClock.now - start).microseconds / 1_000_000
-        memory = usage.ru_maxrss * 1024
+    }
+
+    /// `VmHWM` of a running process, in octets.
+    private static func mostMemory(of process: pid_t) -> Int {
+        guard let text = try? FileText.read("/proc/\(process)/status", limit: 1 << 16),
+            let line = text.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }),
+            let kibibytes = line.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
+        else { return 0 }
+        return kibibytes * 1024
     }
 
     /// Whether `program` can be found.
