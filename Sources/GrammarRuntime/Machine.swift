@@ -55,13 +55,13 @@ package struct Machine: ~Copyable {
     var joined: [UInt8] = []
     /// The gather that joined the message at work.
     var carrier = -1
-    /// What the last `yield` gave.
     /// Whether a check of the statements at work had no key.
     var isSealed = false
     /// Slots of what could not be opened.
     var closed: [Range<Int>] = []
     /// Secrets from outside, by variable.
     package var givens: [Int: [UInt8]] = [:]
+    /// What the last `yield` gave.
     var yielded: (root: Int, octets: [UInt8], source: Int32)?
     /// Where the structure stands while a remark's values are worked out.
     var context = (position: 0, end: 0)
