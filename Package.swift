@@ -42,6 +42,7 @@ let package = Package(
     name: "tapdeck",
     products: [
         .library(name: "CoreExtendedNFC", targets: ["CoreExtendedNFC"]),
+        .library(name: "SecureElementCredential", targets: ["SecureElementCredential"]),
         .library(name: "Tracing", targets: ["Tracing"]),
         .library(name: "Replay", targets: ["Replay"]),
         .library(name: "TraceFile", targets: ["TraceFile"]),
@@ -60,6 +61,7 @@ let package = Package(
         part("CardSockets", ["Octets"]),
         part("PCSC", ["CPCSCLite", "Octets", "CardCrypto", "TagTransport"]),
         part("CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "PCSC"]),
+        part("SecureElementCredential", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         part("VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         part("Flows", ["Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC"]),
         part("TraceFile", ["Octets", "CZlib"]),
@@ -100,6 +102,7 @@ let package = Package(
         tests(of: "CardSockets", ["Octets"]),
         tests(of: "PCSC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards"]),
         tests(of: "CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "VirtualCards", "TraceFile"]),
+        tests(of: "SecureElementCredential", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         tests(of: "VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         tests(of: "Flows", ["Octets", "TagTransport", "VirtualCards", "CoreExtendedNFC"]),
         tests(of: "TraceFile", ["Octets", "CPcap"]),
