@@ -81,14 +81,16 @@ extension CredentialSession {
         _ credential: Credential, selecting instance: Credential.InstanceInfo, _ link: Link
     ) async throws(ErrorCode) {
         let aid = Array(instance.instanceAID)
-        // Another credential's applet, or the reader's, is let go before this one is taken.
-        leaveMode()
-        await cleanUp(link)
+        // What a reader talks to is let go before the wired interface takes it. A selection is replaced by the next one, or stays
+        // when that fails.
+        if case .cardEmulation = machine.state {
+            leaveMode()
+            await cleanUp(link)
+        }
         do throws(ErrorCode) {
             try await self.element(link) { element throws(SecureElementError) in try await element.select(instance: aid) }
         } catch {
-            // Whatever was left is left.
-            if machine.state != .management, machine.state != .invalid { enter(.management) }
+            if case .cardEmulation = machine.state { enter(.management) }
             throw error
         }
         enter(.wired(credential: credential))
