@@ -112,7 +112,8 @@ extension GlobalPlatformHost {
     ///   - selectable: whether it is made selectable at once.
     @discardableResult
     public func installForInstall(
-        loadFile: [UInt8], module: [UInt8], instance: [UInt8], privileges: Privileges = [], parameters: InstallParameters = .init(),
+        loadFile: [UInt8], module: [UInt8], instance: [UInt8], privileges: Privileges = [],
+        parameters: InstallParameters = .init(),
         selectable: Bool = true, token: [UInt8] = []
     ) async throws -> [UInt8] {
         let name = selectable ? "INSTALL [for install and make selectable]" : "INSTALL [for install]"
@@ -169,7 +170,8 @@ extension GlobalPlatformHost {
     @discardableResult
     public func storeData(_ blocks: [[UInt8]], format: UInt8 = 0x00) async throws -> [UInt8] {
         guard !blocks.isEmpty, blocks.count <= 256 else {
-            throw GlobalPlatformError(.invalidArgument, command: "STORE DATA", detail: "\(blocks.count) blocks; 1 to 256 can be sent")
+            throw GlobalPlatformError(
+                .invalidArgument, command: "STORE DATA", detail: "\(blocks.count) blocks; 1 to 256 can be sent")
         }
         var answer: [UInt8] = []
         for (number, block) in blocks.enumerated() {
@@ -247,7 +249,8 @@ extension GlobalPlatformHost {
         }
         let answer = try await perform(name, ins: 0xD8, p1: replacing ?? 0x00, p2: 0x81, data: data).data
         guard answer == expected else {
-            throw GlobalPlatformError(.malformedResponse, command: name, detail: "the card's check values are not those of the keys")
+            throw GlobalPlatformError(
+                .malformedResponse, command: name, detail: "the card's check values are not those of the keys")
         }
     }
 
@@ -255,7 +258,8 @@ extension GlobalPlatformHost {
     public func openLogicalChannel() async throws -> UInt8 {
         let (data, _) = try await perform("MANAGE CHANNEL", cla: 0x00, ins: 0x70, p1: 0x00, p2: 0x00, ne: 1)
         guard data.count == 1, (1...19).contains(data[0]) else {
-            throw GlobalPlatformError(.malformedResponse, command: "MANAGE CHANNEL", detail: "\(data.count) bytes are no channel number")
+            throw GlobalPlatformError(
+                .malformedResponse, command: "MANAGE CHANNEL", detail: "\(data.count) bytes are no channel number")
         }
         return data[0]
     }

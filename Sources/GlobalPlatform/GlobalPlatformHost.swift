@@ -53,7 +53,9 @@ public actor GlobalPlatformHost {
     public func openChannel(level: SecurityLevel = .mac, wantsLongMAC: Bool = false) async throws -> ChannelOffer {
         channel = nil
         guard let keys else { throw GlobalPlatformError(.channelNotOpen, detail: "no keys were given for a secure channel") }
-        guard level.isDefined else { throw GlobalPlatformError(.levelNotSupported, detail: "level \(level.rawValue) is not defined") }
+        guard level.isDefined else {
+            throw GlobalPlatformError(.levelNotSupported, detail: "level \(level.rawValue) is not defined")
+        }
         let environment = CardEnvironment.current
         let hostChallenge = try environment.randomOctets(wantsLongMAC ? 16 : 8, label: "globalPlatform.hostChallenge")
         let response = try await plain(
@@ -164,7 +166,8 @@ public actor GlobalPlatformHost {
     private func onChannel(_ command: CommandAPDU) throws -> CommandAPDU {
         guard logicalChannel > 0 else { return command }
         return try CommandAPDU(
-            cla: command.cla | logicalChannel, ins: command.ins, p1: command.p1, p2: command.p2, data: command.data, ne: command.ne,
+            cla: command.cla | logicalChannel, ins: command.ins, p1: command.p1, p2: command.p2, data: command.data,
+            ne: command.ne,
             form: command.form)
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-public import Octets
+import Octets
 
 /// What GET STATUS lists (GPC 11.4.2.1): P1.
 public enum RegistryScope: UInt8, Sendable, Hashable, CaseIterable {
@@ -39,7 +39,10 @@ public struct Privileges: OptionSet, Sendable, Hashable {
 
     /// One octet when the other two are zero, else three.
     public var octets: [UInt8] {
-        let all = [UInt8(truncatingIfNeeded: rawValue >> 16), UInt8(truncatingIfNeeded: rawValue >> 8), UInt8(truncatingIfNeeded: rawValue)]
+        let all = [
+            UInt8(truncatingIfNeeded: rawValue >> 16), UInt8(truncatingIfNeeded: rawValue >> 8),
+            UInt8(truncatingIfNeeded: rawValue),
+        ]
         return all[1] == 0 && all[2] == 0 ? [all[0]] : all
     }
 

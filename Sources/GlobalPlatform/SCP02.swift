@@ -29,7 +29,8 @@ public struct SCP02: SecureChannel {
             throw GlobalPlatformError(.keysUnsuitable, detail: "SCP02 has keys of 16 bytes, not \(keys.enc.count)")
         }
         guard hostChallenge.count == 8 else {
-            throw GlobalPlatformError(.invalidArgument, detail: "SCP02 has host challenges of 8 bytes, not \(hostChallenge.count)")
+            throw GlobalPlatformError(
+                .invalidArgument, detail: "SCP02 has host challenges of 8 bytes, not \(hostChallenge.count)")
         }
         guard level.isSubset(of: .macAndEncryption) else {
             throw GlobalPlatformError(.levelNotSupported, detail: "SCP02 with i=15 or 55 does not protect responses")
@@ -67,7 +68,8 @@ public struct SCP02: SecureChannel {
             }
         }
         return CommandAPDU(
-            cla: command.cla | 0x04, ins: command.ins, p1: command.p1, p2: command.p2, data: Data(data + mac), expected: command.ne)
+            cla: command.cla | 0x04, ins: command.ins, p1: command.p1, p2: command.p2, data: Data(data + mac),
+            expected: command.ne)
     }
 
     /// Responses are as they come: these options have no R-MAC.
