@@ -58,6 +58,7 @@ let package = Package(
         part("Octets", []),
         part("CardCrypto", ["Octets", "CLibCrypto"]),
         part("TagTransport", ["Octets"]),
+        part("GlobalPlatform", ["Octets", "CardCrypto", "TagTransport"]),
         part("CardSockets", ["Octets"]),
         part("PCSC", ["CPCSCLite", "Octets", "CardCrypto", "TagTransport"]),
         part("CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "PCSC"]),
@@ -99,6 +100,8 @@ let package = Package(
         tests(of: "Octets"),
         tests(of: "CardCrypto", ["Octets"]),
         tests(of: "TagTransport", ["Octets"]),
+        tests(
+            of: "GlobalPlatform", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards", "GrammarRuntime"]),
         tests(of: "CardSockets", ["Octets"]),
         tests(of: "PCSC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards"]),
         tests(of: "CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "VirtualCards", "TraceFile"]),
