@@ -62,11 +62,15 @@ let package = Package(
         part("CardSockets", ["Octets"]),
         part("PCSC", ["CPCSCLite", "Octets", "CardCrypto", "TagTransport"]),
         part("CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "PCSC"]),
-        part("SecureElementCredential", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
+        part("SecureElementCredential", ["Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets"]),
         part("VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
-        part("Flows", ["Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC"]),
+        part(
+            "Flows",
+            [
+                "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "CoreExtendedNFC", "SecureElementCredential",
+            ]),
         part("TraceFile", ["Octets", "CZlib"]),
-        part("Tracing", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile"]),
+        part("Tracing", ["Octets", "CardCrypto", "TagTransport", "SecureElementCredential", "Flows", "TraceFile"]),
         part("GrammarRuntime", ["Octets", "CardCrypto"]),
         part("GrammarLanguage", ["Octets", "GrammarRuntime"]),
         grammarLibrary(["GrammarRuntime", "GrammarLanguage"]),
@@ -75,11 +79,12 @@ let package = Package(
             [
                 "Octets", "CardCrypto", "TagTransport", "TraceFile", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary",
             ]),
-        part("Replay", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile", "Tracing", "TraceDecoding"]),
+        part("Replay", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "SecureElementCredential", "Flows", "TraceFile", "Tracing", "TraceDecoding"]),
         .executableTarget(
             name: "tapdeck",
             dependencies: [
-                "Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "CoreExtendedNFC", "VirtualCards", "Flows",
+                "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "PCSC", "CoreExtendedNFC",
+                "SecureElementCredential", "VirtualCards", "Flows",
                 "TraceFile", "Tracing", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary", "TraceDecoding", "Replay",
             ],
             swiftSettings: strict
@@ -105,7 +110,9 @@ let package = Package(
         tests(of: "CardSockets", ["Octets"]),
         tests(of: "PCSC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards"]),
         tests(of: "CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "VirtualCards", "TraceFile"]),
-        tests(of: "SecureElementCredential", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
+        tests(
+            of: "SecureElementCredential",
+            ["Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "VirtualCards"]),
         tests(of: "VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         tests(of: "Flows", ["Octets", "TagTransport", "VirtualCards", "CoreExtendedNFC"]),
         tests(of: "TraceFile", ["Octets", "CPcap"]),

@@ -2,6 +2,7 @@
 
 public import CoreExtendedNFC
 import Octets
+import SecureElementCredential
 
 /// An error as a trace writes it down: where it is from, which it is, and what is known of it.
 public struct FlowFailure: Sendable, Codable, Equatable {
@@ -32,6 +33,10 @@ public struct FlowFailure: Sendable, Codable, Equatable {
                 domain: "PCSC", case: error.case.rawValue, code: error.code.map { hex($0, digits: 8) }, detail: error.description)
         case let error as APDUScriptError:
             FlowFailure(domain: "Script", case: error.code.rawValue, code: error.actual, detail: error.description)
+        case let error as CredentialScriptError:
+            FlowFailure(domain: "Script", case: error.code.rawValue, detail: error.description)
+        case let error as CredentialSession.ErrorCode:
+            FlowFailure(domain: "ErrorCode", case: error.name, detail: error.name)
         case let error as FlowArgumentError:
             FlowFailure(domain: "Arguments", case: "arguments", detail: error.description)
         case is CancellationError:

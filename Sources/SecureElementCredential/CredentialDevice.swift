@@ -148,6 +148,10 @@ public final class CredentialDevice: Sendable {
         shared.withLock { $0.scheduled[identifier] = alarm }
     }
 
+    func isScheduled(_ identifier: UUID) -> Bool {
+        shared.withLock { $0.scheduled[identifier] != nil || $0.due.contains(identifier) }
+    }
+
     func cancelInstallation(_ identifier: UUID) {
         let alarm = shared.withLock { shared in
             shared.due.removeAll { $0 == identifier }

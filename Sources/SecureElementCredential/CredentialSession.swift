@@ -112,6 +112,11 @@ public actor CredentialSession: Equatable {
             guard let now = link.now else { throw .internalError }
             let session = CredentialSession(link, at: now)
             device.adopt(session, number: number)
+            // What another process began goes on.
+            for identifier in await device.element.pendingCredentials() where !device.isScheduled(identifier) {
+                device.scheduleInstallation(
+                    identifier, at: now &+ device.installationDelay.nanoseconds, in: link.environment)
+            }
             return session
         } catch {
             device.release(number)

@@ -65,6 +65,14 @@ extension CredentialSession {
         try await perform("invalidateConfiguration()", isForExtensions: true) { _ throws(ErrorCode) in enterManagement() }
     }
 
+    /// What a scene's transaction calls, for callers that have no task to run it in.
+    package func transactionInWiredMode(
+        using credential: Credential, over scene: any PresentationContext, instanceAID: Data
+    ) async throws {
+        try await wiredTransaction(
+            "performTransactionInWiredMode(using:instanceAID:)", credential, scene, instanceAID, isUIKit: false)
+    }
+
     /// Row T53.
     func transactionEnded() async {
         await settle()

@@ -22,6 +22,9 @@ public protocol SecureElement: Sendable {
     /// A credential as it is known without asking the element.
     func knownCredential(_ identifier: UUID) async -> StoredCredential?
 
+    /// Credentials whose installation was begun, in an earlier process perhaps, and not ended.
+    func pendingCredentials() async -> [UUID]
+
     /// Begins an installation: what comes back is pending, and nothing is on the element yet.
     func provision(_ request: ProvisioningRequest) async throws(SecureElementError) -> StoredCredential
 
@@ -176,6 +179,32 @@ public struct StoredInstance: Sendable, Equatable, Codable {
         self.lifeCycleState = lifeCycleState
         self.role = role
         self.isContactless = isContactless
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case instanceAID, packageAID, moduleAID, securityDomainAID, securityDomainKeyInfo, lifeCycleState, role, isContactless
+    }
+
+    /// Octets are coded as `Data`, so that a coder may write them in hexadecimal.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func octets(_ key: CodingKeys) throws -> [UInt8] { Array(try container.decode(Data.self, forKey: key)) }
+        self.init(
+            instanceAID: try octets(.instanceAID), packageAID: try octets(.packageAID), moduleAID: try octets(.moduleAID),
+            securityDomainAID: try octets(.securityDomainAID), securityDomainKeyInfo: try octets(.securityDomainKeyInfo),
+            lifeCycleState: try octets(.lifeCycleState), role: try container.decode(Role.self, forKey: .role),
+            isContactless: try container.decode(Bool.self, forKey: .isContactless))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        for (key, octets) in [
+            (CodingKeys.instanceAID, instanceAID), (.packageAID, packageAID), (.moduleAID, moduleAID),
+            (.securityDomainAID, securityDomainAID), (.securityDomainKeyInfo, securityDomainKeyInfo),
+            (.lifeCycleState, lifeCycleState),
+        ] { try container.encode(Data(octets), forKey: key) }
+        try container.encode(role, forKey: .role)
+        try container.encode(isContactless, forKey: .isContactless)
     }
 }
 

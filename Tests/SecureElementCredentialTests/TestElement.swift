@@ -79,6 +79,8 @@ actor TestElement: SecureElement {
 
     func knownCredential(_ identifier: UUID) async -> StoredCredential? { list.first { $0.identifier == identifier } }
 
+    func pendingCredentials() async -> [UUID] { list.filter { $0.installation == .pending }.map(\.identifier) }
+
     func provision(_ request: ProvisioningRequest) async throws(SecureElementError) -> StoredCredential {
         try await begin("provision")
         guard request.configuration == Self.configuration else { throw SecureElementError(.unknownConfiguration) }
