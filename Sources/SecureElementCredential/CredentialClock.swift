@@ -54,8 +54,13 @@ package final class SteppedClock: CredentialClock {
     }
 
     private let state: Mutex<State>
+    /// Told how much time passed, before an alarm of that time rings.
+    private let passed: @Sendable (_ nanoseconds: Int64) -> Void
 
-    package init(now: Int64 = 0) { state = Mutex(State(now: now)) }
+    package init(now: Int64 = 0, passed: @escaping @Sendable (_ nanoseconds: Int64) -> Void = { _ in }) {
+        state = Mutex(State(now: now))
+        self.passed = passed
+    }
 
     package var now: Int64 { state.withLock { $0.now } }
 
@@ -84,19 +89,28 @@ package final class SteppedClock: CredentialClock {
     /// Lets time pass until `target`; does nothing when that is past.
     package func advance(to target: Int64) async {
         while let action = takeAlarm(before: target) { await action() }
-        state.withLock { $0.now = max($0.now, target) }
+        go(to: target)
+    }
+
+    private func go(to time: Int64) {
+        let step = state.withLock { state in
+            defer { state.now = max(state.now, time) }
+            return max(0, time &- state.now)
+        }
+        if step > 0 { passed(step) }
     }
 
     private func takeAlarm(before target: Int64) -> (@Sendable () async -> Void)? {
-        state.withLock { state in
+        let alarm = state.withLock { state -> Alarm? in
             guard
                 let index = state.alarms.indices.min(by: {
                     (state.alarms[$0].deadline, state.alarms[$0].id) < (state.alarms[$1].deadline, state.alarms[$1].id)
                 }), state.alarms[index].deadline <= target
             else { return nil }
-            let alarm = state.alarms.remove(at: index)
-            state.now = max(state.now, alarm.deadline)
-            return alarm.action
+            return state.alarms.remove(at: index)
         }
+        guard let alarm else { return nil }
+        go(to: alarm.deadline)
+        return alarm.action
     }
 }

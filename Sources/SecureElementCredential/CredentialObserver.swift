@@ -16,6 +16,8 @@ package protocol CredentialObserver: Sendable {
     func changed(from: CredentialSession.State, to: CredentialSession.State, call: Int?)
     /// Something happened that is no call: an event of the stream, or what led to it.
     func happened(_ name: String, _ detail: [CredentialArgument], call: Int?)
+    /// Session time went on by itself: a clock that stands still was moved.
+    func timePassed(_ nanoseconds: Int64)
     /// The card came into the reach of contactless readers, or left it.
     func contactlessCard(isPresent: Bool, atr: [UInt8])
     /// A reader gave it power, reset it or left it.

@@ -34,7 +34,7 @@ public actor GlobalPlatformElement: SecureElement {
         registry: CredentialRegistry, broker: (any AuthorizationBroker)? = nil
     ) {
         self.transport = transport
-        host = GlobalPlatformHost(transport: transport, keys: keys)
+        host = GlobalPlatformHost(transport: PlainChaining(transport: transport), keys: keys)
         self.configurations = configurations
         self.registry = registry
         self.broker = broker
@@ -172,4 +172,13 @@ public actor GlobalPlatformElement: SecureElement {
         default: SecureElementError(.fault, error.description)
         }
     }
+}
+
+/// Chains over the transport's own ``sendAPDU(_:)``, as every transport does that says nothing else.
+private struct PlainChaining: ISO7816TagTransporting {
+    let transport: any NFCTagTransport
+    var initialAID: String { "" }
+    var identifier: Data { transport.identifier }
+    func send(_ data: Data) async throws -> Data { try await transport.send(data) }
+    func sendAPDU(_ apdu: CommandAPDU) async throws -> ResponseAPDU { try await transport.sendAPDU(apdu) }
 }

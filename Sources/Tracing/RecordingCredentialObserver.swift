@@ -9,11 +9,19 @@ import TraceFile
 
 /// Writes down what credential sessions are asked, answer and become, as calls, events and states of the call that they run
 /// in; and what passes between an emulated card and its reader, on interfaces of its own.
+///
+/// A call leads to its state: its return stands before the row of the state, and before what happened in that state.
 final class RecordingCredentialObserver: CredentialObserver {
     private let recorder: TraceRecorder
     /// The recorded call that the session runs in.
     private let parent: Int
     private let reader = Mutex<TraceRecorder.Port?>(nil)
+    private let waiting = Mutex(Waiting())
+
+    private struct Waiting {
+        var call: Int?
+        var rows: [MetaRow] = []
+    }
 
     init(recorder: TraceRecorder, parent: Int) {
         self.recorder = recorder
@@ -30,6 +38,12 @@ final class RecordingCredentialObserver: CredentialObserver {
         case .success(let values): recorder.finishCall(call, result: values.isEmpty ? nil : JSONValue.object(Self.object(values)).text)
         case .failure(let error): recorder.failCall(call, FlowFailure.describe(error))
         }
+        let rows = waiting.withLock { waiting -> [MetaRow] in
+            guard waiting.call == call else { return [] }
+            defer { waiting = Waiting() }
+            return waiting.rows
+        }
+        rows.forEach(recorder.recordMeta)
     }
 
     func changed(from: CredentialSession.State, to: CredentialSession.State, call: Int?) {
@@ -37,13 +51,25 @@ final class RecordingCredentialObserver: CredentialObserver {
         if let credential = to.credential ?? from.credential {
             row.extra["credential"] = .string(credential.identifier.uuidString)
         }
-        recorder.recordMeta(.state(row))
+        write(.state(row), opening: call)
     }
 
     func happened(_ name: String, _ detail: [CredentialArgument], call: Int?) {
         let shown = detail.isEmpty ? nil : JSONValue.object(Self.object(detail))
-        recorder.recordMeta(.event(MetaRow.Event(call: call ?? parent, name: name, detail: shown)))
+        write(.event(MetaRow.Event(call: call ?? parent, name: name, detail: shown)), opening: nil)
     }
+
+    /// - Parameter call: the running call that changed the state; nil when no call did.
+    private func write(_ row: MetaRow, opening call: Int?) {
+        let isKept = waiting.withLock { waiting in
+            waiting.call = waiting.call ?? call
+            if waiting.call != nil { waiting.rows.append(row) }
+            return waiting.call != nil
+        }
+        if !isKept { recorder.recordMeta(row) }
+    }
+
+    func timePassed(_ nanoseconds: Int64) { recorder.skipTime(nanoseconds) }
 
     // MARK: - The contactless side
 

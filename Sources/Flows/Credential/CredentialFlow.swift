@@ -86,8 +86,10 @@ public enum CredentialFlow: Flow {
         let element = GlobalPlatformElement(
             transport: transport, keys: try keys(of: arguments), configurations: arguments.configurations, registry: registry,
             broker: world.broker)
-        let clock = SteppedClock()
-        let observer = ScriptObserver(base: CredentialObservation.current?.observer, clock: clock)
+        let base = CredentialObservation.current?.observer
+        let isRealTime = arguments.realTime ?? false
+        let clock = SteppedClock { nanoseconds in if !isRealTime { base?.timePassed(nanoseconds) } }
+        let observer = ScriptObserver(base: base, clock: clock)
         let person = ScriptPerson()
         let reader = ScriptReader(outer: world.host)
         let device = CredentialDevice(
@@ -95,7 +97,7 @@ public enum CredentialFlow: Flow {
             installationDelay: .seconds(1))
         let runner = CredentialRunner(
             device: device, clock: clock, observer: observer, person: person, reader: reader, world: world,
-            configurations: arguments.configurations, isRealTime: arguments.realTime ?? false)
+            configurations: arguments.configurations, isRealTime: isRealTime)
         let steps = try await CredentialObservation.$current.withValue(CredentialObservation(observer)) {
             try await device.run { try await runner.run(script, progress: progress) }
         }

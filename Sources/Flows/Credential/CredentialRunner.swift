@@ -68,7 +68,7 @@ final class CredentialRunner {
             throw error
         }
         // A script that leaves its session open ends it like a program that ends.
-        try await session.invalidate()
+        if await session.state != .invalid { try await session.invalidate() }
         return steps
     }
 

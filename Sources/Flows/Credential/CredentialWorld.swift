@@ -114,6 +114,7 @@ final class ScriptObserver: CredentialObserver {
         base?.happened(name, detail, call: call)
     }
 
+    func timePassed(_ nanoseconds: Int64) { base?.timePassed(nanoseconds) }
     func contactlessCard(isPresent: Bool, atr: [UInt8]) { base?.contactlessCard(isPresent: isPresent, atr: atr) }
     func contactlessField(isPresent: Bool, atr: [UInt8]) { base?.contactlessField(isPresent: isPresent, atr: atr) }
     func contactlessCommand(_ command: [UInt8]) -> UInt64 { base?.contactlessCommand(command) ?? 0 }
