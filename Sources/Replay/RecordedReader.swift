@@ -3,6 +3,7 @@
 import CardSockets
 import Flows
 import SecureElementCredential
+import TraceDecoding
 import TraceFile
 
 /// The contactless reader of a recorded card emulation: it sends what the recorded one sent, where it sent it. What the card
@@ -17,14 +18,15 @@ struct RecordedReader: Sendable {
     private let steps: [[Act]]
 
     /// - Parameter session: the recorded session; the emulated card's rows are those of every transport but the flow's own.
-    init(_ session: RecordedSession, flow: RecordedSession.Call, trace: Trace) {
+    init(_ session: RecordedSession, flow: RecordedSession.Call, trace: Trace, secrets: SecretStore) {
         let own = (flow.row.transport ?? 1) - 1
         let calls = session.calls.filter { $0.row.parent == flow.row.id && $0.row.function.hasPrefix("reader(") }
         var acts: [(packet: UInt64, act: Act)] = []
         for row in trace.rows where trace.interfaces.indices.contains(row.interface) {
             guard let packet = row.packetID else { continue }
             switch trace.interfaces[row.interface].kind {
-            case .apdu(let reader) where reader != own && row.direction == .sent: acts.append((packet, .command(row.body)))
+            case .apdu(let reader) where reader != own && row.direction == .sent:
+                acts.append((packet, .command(SealedPlaces(row: row, secrets: secrets).octets)))
             case .reader(let reader) where reader != own && row.dissector == "json":
                 guard case .reader(let event)? = MetaRow(body: row.body) else { continue }
                 if event.name == "reset" { acts.append((packet, .power(true))) }

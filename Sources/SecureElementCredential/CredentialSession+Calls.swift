@@ -207,7 +207,9 @@ extension CredentialSession {
             case .deselect: try? await link.device.element.deselect()
             case .deactivate(let instances): try? await link.device.element.deactivateContactless(instances: instances)
             case .close:
-                while let identifier = link.device.takeDueInstallation() { _ = try? await link.device.element.install(identifier) }
+                while let identifier = link.device.takeDueInstallation() {
+                    _ = try? await link.device.element.install(identifier)
+                }
                 await link.device.element.close()
                 link.device.release(link.number)
             }

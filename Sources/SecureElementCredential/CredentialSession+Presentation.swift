@@ -59,7 +59,8 @@ extension CredentialSession {
     public func performWiredTransaction(
         using credential: Credential, over scene: any PresentationContext, instanceAID: Data
     ) async throws {
-        try await wiredTransaction("performWiredTransaction(using:over:instanceAID:)", credential, scene, instanceAID, isUIKit: true)
+        try await wiredTransaction(
+            "performWiredTransaction(using:over:instanceAID:)", credential, scene, instanceAID, isUIKit: true)
     }
 
     func wiredTransaction(

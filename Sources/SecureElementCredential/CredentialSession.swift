@@ -173,9 +173,13 @@ public actor CredentialSession: Equatable {
         get async throws {
             try await perform("secureElementInfo", results: Self.described) { link throws(ErrorCode) in
                 guard case .management = machine.state else { throw .invalidSessionState }
-                guard let info = try await self.element(link, { element throws(SecureElementError) in
-                    try await element.information()
-                }) else { throw .featureUnavailable }
+                guard
+                    let info = try await self.element(
+                        link,
+                        { element throws(SecureElementError) in
+                            try await element.information()
+                        })
+                else { throw .featureUnavailable }
                 return info
             }
         }

@@ -66,7 +66,9 @@ public final class EmulatedCard: CardEnd, Sendable {
         if parsed.ins == 0x70 || parsed.cla & 0x43 != 0 { return .response([0x68, 0x81]) }
         if parsed.ins == 0xA4, parsed.p1 == 0x04, parsed.cla & 0x80 == 0 {
             let name = Array(parsed.data ?? .init())
-            guard let full = names.first(where: { !name.isEmpty && $0.starts(with: name) }) else { return .response([0x6A, 0x82]) }
+            guard let full = names.first(where: { !name.isEmpty && $0.starts(with: name) }) else {
+                return .response([0x6A, 0x82])
+            }
             let answer = await session.contactlessExchange(command, instance: full)
             if case .response(let octets) = answer, octets.suffix(2) == [0x90, 0x00] { state.withLock { $0.selected = full } }
             return answer
@@ -141,7 +143,8 @@ extension CredentialSession {
         tell(
             .connectivityEvent(event),
             [
-                .init("instanceApplicationIdentifier", .octets(transaction.instanceAID)), .init("data", .octets(transaction.data)),
+                .init("instanceApplicationIdentifier", .octets(transaction.instanceAID)),
+                .init("data", .octets(transaction.data)),
             ])
     }
 }

@@ -44,7 +44,8 @@ public struct ProductConfiguration: Sendable, Equatable, Codable {
     public var isGovernmentID: Bool
 
     public init(
-        identifier: UUID, name: String, packageAID: [UInt8], loadFile: [UInt8], instances: [Instance], isGovernmentID: Bool = false
+        identifier: UUID, name: String, packageAID: [UInt8], loadFile: [UInt8], instances: [Instance],
+        isGovernmentID: Bool = false
     ) {
         self.identifier = identifier
         self.name = name

@@ -20,7 +20,8 @@ public enum CredentialSessionWindowSceneEvent: Codable, Hashable, CustomStringCo
 /// A scene that is told why it was connected.
 public protocol CredentialSessionWindowSceneDelegate: AnyObject, Sendable {
     func windowScene(
-        _ windowScene: any PresentationContext, didReceiveCredentialSessionWindowSceneEvent event: CredentialSessionWindowSceneEvent
+        _ windowScene: any PresentationContext,
+        didReceiveCredentialSessionWindowSceneEvent event: CredentialSessionWindowSceneEvent
     )
 }
 

@@ -139,7 +139,8 @@ public struct StoredCredential: Sendable, Equatable, Codable {
             switch installation {
             case .pending: .installationPending
             case .failed: .installationFailed
-            case .installed: .installed(instances: instances.map { CredentialSession.Credential.InstanceInfo($0, device: device) })
+            case .installed:
+                .installed(instances: instances.map { CredentialSession.Credential.InstanceInfo($0, device: device) })
             }
         return CredentialSession.Credential(identifier: identifier, name: name, state: state)
     }
@@ -169,7 +170,8 @@ public struct StoredInstance: Sendable, Equatable, Codable {
 
     public init(
         instanceAID: [UInt8], packageAID: [UInt8], moduleAID: [UInt8], securityDomainAID: [UInt8],
-        securityDomainKeyInfo: [UInt8] = [], lifeCycleState: [UInt8] = [0x07], role: Role = .standalone, isContactless: Bool = true
+        securityDomainKeyInfo: [UInt8] = [], lifeCycleState: [UInt8] = [0x07], role: Role = .standalone,
+        isContactless: Bool = true
     ) {
         self.instanceAID = instanceAID
         self.packageAID = packageAID

@@ -35,7 +35,8 @@ final class RecordingCredentialObserver: CredentialObserver {
 
     func ended(_ call: Int, _ result: Result<[CredentialArgument], CredentialSession.ErrorCode>) {
         switch result {
-        case .success(let values): recorder.finishCall(call, result: values.isEmpty ? nil : JSONValue.object(Self.object(values)).text)
+        case .success(let values):
+            recorder.finishCall(call, result: values.isEmpty ? nil : JSONValue.object(Self.object(values)).text)
         case .failure(let error): recorder.failCall(call, FlowFailure.describe(error))
         }
         let rows = waiting.withLock { waiting -> [MetaRow] in
@@ -74,7 +75,11 @@ final class RecordingCredentialObserver: CredentialObserver {
     // MARK: - The contactless side
 
     func contactlessCard(isPresent: Bool, atr: [UInt8]) {
-        if isPresent { _ = port(atr) } else if let port = reader.withLock({ $0 }) { recorder.noteReader("removal", atr: [], on: port) }
+        if isPresent {
+            _ = port(atr)
+        } else if let port = reader.withLock({ $0 }) {
+            recorder.noteReader("removal", atr: [], on: port)
+        }
     }
 
     func contactlessField(isPresent: Bool, atr: [UInt8]) {

@@ -34,7 +34,9 @@ struct CredentialRecording: Sendable {
         do { _ = try CredentialScript(script) } catch { throw Failure(.wrongUsage, "\(path): \(error)") }
         if let rules = arguments.value("--rules"), CredentialRules(named: rules) == nil {
             let names = CredentialRules.all.map(\.name)
-            throw Failure.usage("unknown rules \(rules)\(Nearest.suggestion(for: rules, among: names))", "there are \(names.joined(separator: " and "))")
+            throw Failure.usage(
+                "unknown rules \(rules)\(Nearest.suggestion(for: rules, among: names))",
+                "there are \(names.joined(separator: " and "))")
         }
         let key = try arguments.value("--key").map {
             try SecretValue.read($0, option: "--key", prompt: "key of the issuer security domain", terminal)

@@ -40,7 +40,9 @@ import Testing
         #expect(await next.state == .active)
     }
 
-    @Test(arguments: [("ios26.1", 15), ("ios27.1", 60)]) func l5AnAssertionEndsByItself(_ rules: String, _ seconds: Int) async throws {
+    @Test(arguments: [("ios26.1", 15), ("ios27.1", 60)]) func l5AnAssertionEndsByItself(_ rules: String, _ seconds: Int)
+        async throws
+    {
         let bench = Bench(rules: try #require(CredentialRules(named: rules)))
         let session = try await bench.session()
         let assertion = try await session.acquirePresentmentAssertion()

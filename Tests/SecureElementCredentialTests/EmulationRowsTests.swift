@@ -171,7 +171,9 @@ import Testing
         #expect(await session.state == .management)
         #expect(bench.reader.card == nil)
         #expect(
-            try await session.eventsToTheEnd() == ["fieldAbsent", "cardEmulationTimeout", "sessionInvalidated(sessionInvalidated)"]
+            try await session.eventsToTheEnd() == [
+                "fieldAbsent", "cardEmulationTimeout", "sessionInvalidated(sessionInvalidated)",
+            ]
         )
     }
 
@@ -214,7 +216,9 @@ import Testing
                 == ["fieldAbsent", "fieldPresent", "connectivity(1234)", "sessionInvalidated(sessionInvalidated)"])
     }
 
-    @Test(arguments: ["management", "wired", "cardEmulation"]) func t52AConfigurationGoesToManagement(_ state: String) async throws {
+    @Test(arguments: ["management", "wired", "cardEmulation"]) func t52AConfigurationGoesToManagement(_ state: String)
+        async throws
+    {
         let bench = Bench()
         let (session, _) = try await bench.session(in: state)
         try await session.configuration().invalidate()

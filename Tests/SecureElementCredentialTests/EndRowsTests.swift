@@ -105,7 +105,8 @@ import Testing
                 "wiredTransaction",
                 { try await session.performWiredTransaction(using: credential, over: bench.scene, instanceAID: Data()) }
             ), ("endEmulation", { try await session.endCardEmulation() }),
-            ("configuration", { _ = try await session.configuration() }), ("invalidate", { try await configuration.invalidate() }),
+            ("configuration", { _ = try await session.configuration() }),
+            ("invalidate", { try await configuration.invalidate() }),
         ]
         for (name, call) in calls {
             await #expect(throws: ErrorCode.sessionInvalidated, "\(name)") { try await call() }

@@ -42,7 +42,9 @@ import Testing
         let bench = Bench()
         let session = try await bench.session()
         let known = TestElement.configuration
-        await #expect(throws: ErrorCode.invalidInput) { try await session.provisionCredential(configurationUUID: known, name: "") }
+        await #expect(throws: ErrorCode.invalidInput) {
+            try await session.provisionCredential(configurationUUID: known, name: "")
+        }
         await #expect(throws: ErrorCode.invalidProductConfigID) {
             try await session.provisionCredential(configurationUUID: UUID(), name: "x")
         }

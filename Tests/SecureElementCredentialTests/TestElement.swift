@@ -25,7 +25,8 @@ actor TestElement: SecureElement {
 
     init() {
         let instance = StoredInstance(
-            instanceAID: Self.head, packageAID: [0xF0, 0x01], moduleAID: [0xF0, 0x02], securityDomainAID: Self.domain, role: .head)
+            instanceAID: Self.head, packageAID: [0xF0, 0x01], moduleAID: [0xF0, 0x02], securityDomainAID: Self.domain, role: .head
+        )
         var second = instance
         second.instanceAID = Self.member
         second.role = .member
@@ -93,7 +94,9 @@ actor TestElement: SecureElement {
 
     func install(_ identifier: UUID) async throws(SecureElementError) -> StoredCredential {
         try await begin("install")
-        guard let index = list.firstIndex(where: { $0.identifier == identifier }) else { throw SecureElementError(.noSuchCredential) }
+        guard let index = list.firstIndex(where: { $0.identifier == identifier }) else {
+            throw SecureElementError(.noSuchCredential)
+        }
         list[index].installation = failingInstallation ? .failed : .installed
         if !failingInstallation { list[index].instances = list[0].instances }
         return list[index]

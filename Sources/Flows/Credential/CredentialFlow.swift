@@ -103,7 +103,8 @@ public enum CredentialFlow: Flow {
         }
         let seen = observer.seen.withLock { $0 }
         return Outcome(
-            steps: steps, events: seen.events, states: seen.states, contactless: seen.contactless, credentials: registry.credentials)
+            steps: steps, events: seen.events, states: seen.states, contactless: seen.contactless,
+            credentials: registry.credentials)
     }
 
     private static func keys(of arguments: Arguments) throws -> GlobalPlatformKeys? {

@@ -51,7 +51,8 @@ extension CredentialRunner {
         case "foreground": await device.enterForeground()
         case "background": await device.enterBackground()
         case "person":
-            person.will(try choice(line, [("allow", .allow), ("decline", .decline), ("dismiss", .dismiss), ("timeOut", .timeOut)]))
+            person.will(
+                try choice(line, [("allow", .allow), ("decline", .decline), ("dismiss", .dismiss), ("timeOut", .timeOut)]))
         case "scene": scene.isValid = try choice(line, [("valid", true), ("invalid", false)])
         case "network": device.policy.isOnline = try choice(line, [("on", true), ("off", false)])
         case "field":

@@ -135,9 +135,11 @@ final class CredentialRunner {
     func seconds(_ line: Line) throws -> Double {
         let text = line.words[0].text
         let number = text.hasSuffix("s") ? String(text.dropLast()) : text
-        guard line.words.count == 1 || line.words[1].text == "s", let seconds = Double(number), (0...86_400).contains(seconds) else {
+        guard line.words.count == 1 || line.words[1].text == "s", let seconds = Double(number), (0...86_400).contains(seconds)
+        else {
             throw CredentialScriptError(
-                .argument, line: line.number, column: line.words[0].column, "\(line.verb) takes seconds, 0 to 86400: \(line.verb) 16 s")
+                .argument, line: line.number, column: line.words[0].column,
+                "\(line.verb) takes seconds, 0 to 86400: \(line.verb) 16 s")
         }
         return seconds
     }

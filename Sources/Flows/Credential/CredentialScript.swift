@@ -115,17 +115,20 @@ public struct CredentialScript: Sendable {
                 expectation = .result(wanted)
             } else {
                 guard let code = CredentialSession.ErrorCode.allCases.first(where: { $0.name == wanted.text }) else {
-                    throw CredentialScriptError(.unknownError, line: number, column: wanted.column, "no error is called \(wanted.text)")
+                    throw CredentialScriptError(
+                        .unknownError, line: number, column: wanted.column, "no error is called \(wanted.text)")
                 }
                 expectation = .throwing(code)
             }
             words.removeSubrange(place...)
         }
         guard count.contains(words.count) else {
-            let wants = count.lowerBound == count.upperBound ? "\(count.lowerBound)" : "\(count.lowerBound) or \(count.upperBound)"
+            let wants =
+                count.lowerBound == count.upperBound ? "\(count.lowerBound)" : "\(count.lowerBound) or \(count.upperBound)"
             throw CredentialScriptError(
                 .syntax, line: number, column: verb.column,
-                "\(verb.text) takes \(wants == "0" ? "nothing" : wants + (wants == "1" ? " word" : " words")), not \(words.count)")
+                "\(verb.text) takes \(wants == "0" ? "nothing" : wants + (wants == "1" ? " word" : " words")), not \(words.count)"
+            )
         }
         return Line(number: number, column: verb.column, verb: verb.text, words: words, expectation: expectation)
     }
