@@ -102,7 +102,8 @@ let package = Package(
             of: "GlobalPlatform", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards", "GrammarRuntime"]),
         tests(of: "CardSockets", ["Octets"]),
         tests(of: "PCSC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards"]),
-        tests(of: "CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "VirtualCards", "TraceFile"]),
+        tests(
+            of: "CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "VirtualCards", "TraceFile"]),
         tests(of: "VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         tests(of: "Flows", ["Octets", "TagTransport", "VirtualCards", "CoreExtendedNFC"]),
         tests(of: "TraceFile", ["Octets", "CPcap"]),
@@ -127,7 +128,8 @@ let package = Package(
                 "VirtualCards",
                 "SessionSupport",
             ]),
-        tests(of: "tapdeck", ["Octets", "PCSC", "TraceFile"]),
+        tests(
+            of: "tapdeck", ["Octets", "PCSC", "TraceFile", "CardCrypto", "GlobalPlatform", "TagTransport", "VirtualCards"]),
         .testTarget(name: "HouseTests", dependencies: ["TestSupport"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
