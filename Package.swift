@@ -137,7 +137,8 @@ let package = Package(
                 "VirtualCards",
                 "SessionSupport",
             ]),
-        tests(of: "tapdeck", ["Octets", "PCSC", "TraceFile"]),
+        tests(
+            of: "tapdeck", ["Octets", "PCSC", "TraceFile", "CardCrypto", "GlobalPlatform", "TagTransport", "VirtualCards"]),
         .testTarget(name: "HouseTests", dependencies: ["TestSupport"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -254,9 +254,9 @@ extension GlobalPlatformHost {
         }
     }
 
-    /// MANAGE CHANNEL [open]: the number of the logical channel that the card opened (GPC 11.7).
+    /// MANAGE CHANNEL [open]: the number of the logical channel that the card opened (GPC 11.7). It goes past the secure channel.
     public func openLogicalChannel() async throws -> UInt8 {
-        let (data, _) = try await perform("MANAGE CHANNEL", cla: 0x00, ins: 0x70, p1: 0x00, p2: 0x00, ne: 1)
+        let data = try await performInClear("MANAGE CHANNEL", ins: 0x70, p1: 0x00, p2: 0x00, ne: 1)
         guard data.count == 1, (1...19).contains(data[0]) else {
             throw GlobalPlatformError(
                 .malformedResponse, command: "MANAGE CHANNEL", detail: "\(data.count) bytes are no channel number")
@@ -266,7 +266,7 @@ extension GlobalPlatformHost {
 
     /// MANAGE CHANNEL [close].
     public func closeLogicalChannel(_ number: UInt8) async throws {
-        _ = try await perform("MANAGE CHANNEL", cla: 0x00, ins: 0x70, p1: 0x80, p2: number, ne: nil)
+        _ = try await performInClear("MANAGE CHANNEL", ins: 0x70, p1: 0x80, p2: number, ne: nil)
     }
 
     /// Values with a length octet each before them.

@@ -114,14 +114,14 @@ public actor GlobalPlatformHost {
     ///
     /// - Throws: the refusal that its status word means, unless it is in `accepted`.
     func perform(
-        _ name: String, cla: UInt8 = 0x80, ins: UInt8, p1: UInt8, p2: UInt8, data: [UInt8] = [], ne: Int? = 256,
+        _ name: String, ins: UInt8, p1: UInt8, p2: UInt8, data: [UInt8] = [], ne: Int? = 256,
         accepted: Set<UInt16> = []
     ) async throws -> (data: [UInt8], status: UInt16) {
         guard data.count <= 255 else {
             throw GlobalPlatformError(.invalidArgument, command: name, detail: "\(data.count) bytes; a command carries 255")
         }
         let response = try await exchange(
-            CommandAPDU(cla: cla, ins: ins, p1: p1, p2: p2, data: Data(data), ne: ne), named: name)
+            CommandAPDU(cla: 0x80, ins: ins, p1: p1, p2: p2, data: Data(data), ne: ne), named: name)
         guard response.isSuccess || accepted.contains(response.statusWord) else {
             throw GlobalPlatformError.refusal(response.statusWord, of: name)
         }
@@ -142,6 +142,13 @@ public actor GlobalPlatformHost {
             throw GlobalPlatformError(.channelNotOpen, command: name, detail: "there is no secure channel")
         }
         return channel
+    }
+
+    /// Sends a command of the interindustry class, which the runtime environment answers and no secure channel protects.
+    func performInClear(_ name: String, ins: UInt8, p1: UInt8, p2: UInt8, ne: Int?) async throws -> [UInt8] {
+        let response = try await plain(name, cla: 0x00, ins: ins, p1: p1, p2: p2, data: [], ne: ne)
+        guard response.isSuccess else { throw GlobalPlatformError.refusal(response.statusWord, of: name) }
+        return [UInt8](response.data)
     }
 
     private func plain(

@@ -8,8 +8,8 @@ import Octets
 /// A command works on a copy of the memory; what it changed is written to the store before its answer goes out, and nothing of it when it
 /// is refused, but for the counters that must move.
 struct SecureElementMachine: CardMachine {
-    /// A contact card of T=1; no historical octets tell anything.
-    static let contactATR: [UInt8] = [0x3B, 0x80, 0x81, 0x01, 0x00]
+    /// A contact card that offers T=1 alone, without historical octets.
+    static let contactATR: [UInt8] = [0x3B, 0x80, 0x01, 0x81]
     /// ISO/IEC 14443-4 over PC/SC, without historical octets (PC/SC part 3, 3.1.3.2.3.1).
     static let contactlessATR: [UInt8] = [0x3B, 0x80, 0x80, 0x01, 0x01]
     static let channelCount = 4
