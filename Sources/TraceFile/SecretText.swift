@@ -14,20 +14,24 @@ public enum SecretLine: Sendable, Equatable {
     case puk(String)
     /// `desfire aid 01F4A1 key 0 aes 0011.. an10922`: the words after `desfire`.
     case desfire([String])
-    /// `scp03 kvn 30 enc .. mac .. dek ..`: the words after `scp03`.
-    case scp03([String])
+    /// `scp03 kvn 30 enc .. mac .. dek ..`: the static keys of a security domain; the version may be left out.
+    case scp03(version: UInt8?, enc: [UInt8], mac: [UInt8], dek: [UInt8])
     /// `bac.seed 0011..`: a grammar's name for a key, and the key.
     case given(name: String, octets: [UInt8])
 
-    /// The key record that the line is; nil for `desfire` and `scp03`, which say more than a name and octets.
-    public var record: SecretRecord? {
+    /// The key records that the line is; none for `desfire`, which says more than names and octets.
+    public var records: [SecretRecord] {
         switch self {
-        case .mrz(let text): SecretRecord(kind: .key, name: "mrz", octets: [UInt8](text.utf8))
-        case .can(let text): SecretRecord(kind: .key, name: "can", octets: [UInt8](text.utf8))
-        case .pin(let text): SecretRecord(kind: .key, name: "pin", octets: [UInt8](text.utf8))
-        case .puk(let text): SecretRecord(kind: .key, name: "puk", octets: [UInt8](text.utf8))
-        case .given(let name, let octets): SecretRecord(kind: .key, name: name, octets: octets)
-        case .desfire, .scp03: nil
+        case .mrz(let text): [SecretRecord(kind: .key, name: "mrz", octets: [UInt8](text.utf8))]
+        case .can(let text): [SecretRecord(kind: .key, name: "can", octets: [UInt8](text.utf8))]
+        case .pin(let text): [SecretRecord(kind: .key, name: "pin", octets: [UInt8](text.utf8))]
+        case .puk(let text): [SecretRecord(kind: .key, name: "puk", octets: [UInt8](text.utf8))]
+        case .given(let name, let octets): [SecretRecord(kind: .key, name: name, octets: octets)]
+        case .scp03(_, let enc, let mac, let dek):
+            [("enc", enc), ("mac", mac), ("dek", dek)].map {
+                SecretRecord(kind: .key, name: "globalPlatform." + $0.0, octets: $0.1)
+            }
+        case .desfire: []
         }
     }
 
@@ -88,12 +92,39 @@ public enum SecretLine: Sendable, Equatable {
         case "can": return .can(try digits(rest, after: first, "card access number"))
         case "pin": return .pin(try digits(rest, after: first, "PIN"))
         case "puk": return .puk(try digits(rest, after: first, "PUK"))
-        case "desfire", "scp03":
+        case "desfire":
             guard !rest.isEmpty else { throw Fault(column: first.end, detail: "nothing follows \(first.text)") }
-            let words = rest.map(\.text)
-            return first.text == "desfire" ? .desfire(words) : .scp03(words)
+            return .desfire(rest.map(\.text))
+        case "scp03": return try scp03(first, rest)
         default: return try given(first, rest)
         }
+    }
+
+    /// Pairs of a name and a value, in any order.
+    private static func scp03(_ first: Word, _ rest: ArraySlice<Word>) throws(Fault) -> SecretLine {
+        var values: [String: [UInt8]] = [:]
+        var words = rest
+        while let name = words.popFirst() {
+            guard ["kvn", "enc", "mac", "dek"].contains(name.text), values[name.text] == nil else {
+                throw Fault(column: name.column, detail: "scp03 takes kvn, enc, mac and dek, each once")
+            }
+            guard let value = words.popFirst() else { throw Fault(column: name.end, detail: "\(name.text) has no value") }
+            do throws(HexError) {
+                values[name.text] = try Hex.decode(value.text)
+            } catch {
+                throw Fault(column: value.column + min(error.offset, value.text.count), detail: "\(error)".inWord)
+            }
+            let lengths = name.text == "kvn" ? [1] : [16, 24, 32]
+            guard lengths.contains(values[name.text]?.count ?? 0) else {
+                throw Fault(
+                    column: value.column,
+                    detail: name.text == "kvn" ? "a key version is one byte" : "a key has 16, 24 or 32 bytes")
+            }
+        }
+        guard let enc = values["enc"], let mac = values["mac"], let dek = values["dek"] else {
+            throw Fault(column: first.end, detail: "scp03 needs enc, mac and dek")
+        }
+        return .scp03(version: values["kvn"]?.first, enc: enc, mac: mac, dek: dek)
     }
 
     private static func given(_ first: Word, _ rest: ArraySlice<Word>) throws(Fault) -> SecretLine {
