@@ -272,6 +272,7 @@ extension DerivedBuffer.Origin {
             case .opened: .opened
             case .gathered: .gathered
             case .remembered: .remembered
+            case .unwrapped: .unwrapped
             }
     }
 }

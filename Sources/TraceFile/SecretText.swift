@@ -2,26 +2,42 @@
 
 import Octets
 
+/// A DESFire key as a line of text gives it. Which of several keys an authentication used is found by trying them.
+public struct DESFireSecret: Sendable, Equatable {
+    /// Three octets, in the card's order.
+    public var application: [UInt8]
+    public var keyNumber: UInt8
+    /// `des 2k3des 3k3des aes lrp`.
+    public var type: String
+    public var octets: [UInt8]
+    /// Whether it is the master key from which each card's own follows by its UID and the application (NXP AN10922).
+    public var isDiversified = false
+
+    static let lengths = ["des": [8, 16], "2k3des": [16], "3k3des": [24], "aes": [16], "lrp": [16]]
+}
+
 /// One line of the text form of secrets.
 public enum SecretLine: Sendable, Equatable {
     /// `mrz L898902C<369080619406236`: number, birth and expiry, each with its check digit.
     case mrz(String)
     /// `can 123456`
     case can(String)
-    /// `desfire aid 01F4A1 key 0 aes 0011.. an10922`: the words after `desfire`.
-    case desfire([String])
+    /// `desfire aid 01F4A1 key 0 aes 0011.. an10922`.
+    case desfire(DESFireSecret)
     /// `scp03 kvn 30 enc .. mac .. dek ..`: the words after `scp03`.
     case scp03([String])
     /// `bac.seed 0011..`: a grammar's name for a key, and the key.
     case given(name: String, octets: [UInt8])
 
-    /// The key record that the line is; nil for `desfire` and `scp03`, which say more than a name and octets.
+    /// The key record that the line is; nil for `scp03`, which says more than a name and octets.
     public var record: SecretRecord? {
         switch self {
         case .mrz(let text): SecretRecord(kind: .key, name: "mrz", octets: [UInt8](text.utf8))
         case .can(let text): SecretRecord(kind: .key, name: "can", octets: [UInt8](text.utf8))
         case .given(let name, let octets): SecretRecord(kind: .key, name: name, octets: octets)
-        case .desfire, .scp03: nil
+        case .desfire(let secret):
+            SecretRecord(kind: .key, name: secret.isDiversified ? "desfire.master" : "desfire.key", octets: secret.octets)
+        case .scp03: nil
         }
     }
 
@@ -88,9 +104,50 @@ public enum SecretLine: Sendable, Equatable {
         case "desfire", "scp03":
             guard !rest.isEmpty else { throw Fault(column: first.end, detail: "nothing follows \(first.text)") }
             let words = rest.map(\.text)
-            return first.text == "desfire" ? .desfire(words) : .scp03(words)
+            return first.text == "desfire" ? .desfire(try desfire(first, rest)) : .scp03(words)
         default: return try given(first, rest)
         }
+    }
+
+    private static func desfire(_ first: Word, _ rest: ArraySlice<Word>) throws(Fault) -> DESFireSecret {
+        var words = rest
+        func next(_ what: String) throws(Fault) -> Word {
+            guard let word = words.popFirst() else { throw Fault(column: (rest.last ?? first).end, detail: "\(what) is missing") }
+            return word
+        }
+        func keyword(_ text: String) throws(Fault) {
+            let word = try next(text)
+            guard word.text == text else { throw Fault(column: word.column, detail: "expected \(text), found \(word.text)") }
+        }
+        func octets(_ word: Word, _ counts: [Int], _ what: String) throws(Fault) -> [UInt8] {
+            guard let octets = try? Hex.decode(word.text), counts.contains(octets.count) else {
+                let lengths = counts.map(String.init).joined(separator: " or ")
+                throw Fault(column: word.column, detail: "\(what) has \(lengths) bytes in hexadecimal")
+            }
+            return octets
+        }
+        try keyword("aid")
+        let application = try octets(try next("the application"), [3], "an application identifier")
+        try keyword("key")
+        let number = try next("the key's number")
+        guard let keyNumber = UInt8(number.text), keyNumber < 64 else {
+            throw Fault(column: number.column, detail: "\(number.text) is no key number")
+        }
+        let type = try next("the key's type")
+        guard let lengths = DESFireSecret.lengths[type.text] else {
+            throw Fault(column: type.column, detail: "a key is des, 2k3des, 3k3des, aes or lrp, not \(type.text)")
+        }
+        var secret = DESFireSecret(
+            application: application, keyNumber: keyNumber, type: type.text,
+            octets: try octets(try next("the key"), lengths, "this key"))
+        if let word = words.popFirst() {
+            guard word.text == "an10922" || word.text == "[an10922]", words.isEmpty else {
+                throw Fault(column: word.column, detail: "\(word.text) after the key; an10922 may stand there")
+            }
+            guard type.text != "des" else { throw Fault(column: word.column, detail: "a DES key cannot be diversified") }
+            secret.isDiversified = true
+        }
+        return secret
     }
 
     private static func given(_ first: Word, _ rest: ArraySlice<Word>) throws(Fault) -> SecretLine {

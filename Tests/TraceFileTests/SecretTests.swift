@@ -155,7 +155,10 @@ import Testing
         #expect(
             store.lines == [
                 .mrz("L898902C<369080619406236"), .can("123456"),
-                .desfire(["aid", "01F4A1", "key", "0", "aes", "00112233445566778899AABBCCDDEEFF", "an10922"]),
+                .desfire(
+                    DESFireSecret(
+                        application: hex("01F4A1"), keyNumber: 0, type: "aes", octets: hex("00112233445566778899AABBCCDDEEFF"),
+                        isDiversified: true)),
                 .scp03(["kvn", "30", "enc", "00", "mac", "11", "dek", "22"]),
                 .given(name: "bac.seed", octets: try Hex.decode("239AB9CB282DAF66231DC5A4DF6BFBAE")),
             ]
