@@ -120,7 +120,7 @@ struct TreeView {
         inline = nil
         for buffer in row.derived where buffer.origin != .remembered {
             switch buffer.origin {
-            case .unwrapped where carried != nil: continue
+            case .unwrapped where carried != nil || buffer.count == 1: continue
             case .plain where row.fields.contains { $0.buffer == buffer.number && $0.path.hasPrefix("desfire.") }:
                 line("  = \(pad("opened", Self.nameColumn - 4))\(buffer.count) bytes", &text)
                 fields(row, buffer: buffer.number, indent: 2, &text)

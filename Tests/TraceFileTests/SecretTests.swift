@@ -157,7 +157,8 @@ import Testing
                 .mrz("L898902C<369080619406236"), .can("123456"),
                 .desfire(
                     DESFireSecret(
-                        application: hex("01F4A1"), keyNumber: 0, type: "aes", octets: hex("00112233445566778899AABBCCDDEEFF"),
+                        application: [0x01, 0xF4, 0xA1], keyNumber: 0, type: "aes",
+                        octets: try Hex.decode("00112233445566778899AABBCCDDEEFF"),
                         isDiversified: true)),
                 .scp03(["kvn", "30", "enc", "00", "mac", "11", "dek", "22"]),
                 .given(name: "bac.seed", octets: try Hex.decode("239AB9CB282DAF66231DC5A4DF6BFBAE")),
@@ -170,7 +171,8 @@ import Testing
     @Test(arguments: [
         ("mrz", 1, 4), ("# x\n\ncan 12a4", 3, 5), ("bac.seed 00zz", 1, 12), ("bac.seed 001", 1, 13), ("bac.seed", 1, 9),
         ("seed 00", 1, 1),
-        ("a.b.c 00", 1, 1), ("mrz A B", 1, 7), ("  desfire", 1, 10), ("\u{1F600} 00", 1, 1),
+        ("a.b.c 00", 1, 1), ("mrz A B", 1, 7), ("  desfire", 1, 10), ("desfire aid 01F4 key 0 aes 00", 1, 13),
+        ("desfire aid 01F4A1 key 0 rsa 00", 1, 26), ("desfire aid 01F4A1 key 0 aes 00", 1, 30), ("\u{1F600} 00", 1, 1),
     ]) func aLineThatNothingCanBeMadeOfIsNamed(_ text: String, _ line: Int, _ column: Int) {
         do throws(TraceFileError) {
             _ = try SecretStore.load(text: text, name: "KEYS")
