@@ -2,6 +2,20 @@
 
 import Octets
 
+/// A DESFire key as a line of text gives it. Which of several keys an authentication used is found by trying them.
+public struct DESFireSecret: Sendable, Equatable {
+    /// Three octets, in the card's order.
+    public var application: [UInt8]
+    public var keyNumber: UInt8
+    /// `des 2k3des 3k3des aes lrp`.
+    public var type: String
+    public var octets: [UInt8]
+    /// Whether it is the master key from which each card's own follows by its UID and the application (NXP AN10922).
+    public var isDiversified = false
+
+    static let lengths = ["des": [8, 16], "2k3des": [16], "3k3des": [24], "aes": [16], "lrp": [16]]
+}
+
 /// One line of the text form of secrets.
 public enum SecretLine: Sendable, Equatable {
     /// `mrz L898902C<369080619406236`: number, birth and expiry, each with its check digit.
@@ -12,14 +26,14 @@ public enum SecretLine: Sendable, Equatable {
     case pin(String)
     /// `puk 12345678`: what unblocks the PIN.
     case puk(String)
-    /// `desfire aid 01F4A1 key 0 aes 0011.. an10922`: the words after `desfire`.
-    case desfire([String])
+    /// `desfire aid 01F4A1 key 0 aes 0011.. an10922`.
+    case desfire(DESFireSecret)
     /// `scp03 kvn 30 enc .. mac .. dek ..`: the static keys of a security domain; the version may be left out.
     case scp03(version: UInt8?, enc: [UInt8], mac: [UInt8], dek: [UInt8])
     /// `bac.seed 0011..`: a grammar's name for a key, and the key.
     case given(name: String, octets: [UInt8])
 
-    /// The key records that the line is; none for `desfire`, which says more than names and octets.
+    /// The key records that the line is.
     public var records: [SecretRecord] {
         switch self {
         case .mrz(let text): [SecretRecord(kind: .key, name: "mrz", octets: [UInt8](text.utf8))]
@@ -31,7 +45,8 @@ public enum SecretLine: Sendable, Equatable {
             [("enc", enc), ("mac", mac), ("dek", dek)].map {
                 SecretRecord(kind: .key, name: "globalPlatform." + $0.0, octets: $0.1)
             }
-        case .desfire: []
+        case .desfire(let secret):
+            [SecretRecord(kind: .key, name: secret.isDiversified ? "desfire.master" : "desfire.key", octets: secret.octets)]
         }
     }
 
@@ -94,7 +109,7 @@ public enum SecretLine: Sendable, Equatable {
         case "puk": return .puk(try digits(rest, after: first, "PUK"))
         case "desfire":
             guard !rest.isEmpty else { throw Fault(column: first.end, detail: "nothing follows \(first.text)") }
-            return .desfire(rest.map(\.text))
+            return .desfire(try desfire(first, rest))
         case "scp03": return try scp03(first, rest)
         default: return try given(first, rest)
         }
@@ -125,6 +140,47 @@ public enum SecretLine: Sendable, Equatable {
             throw Fault(column: first.end, detail: "scp03 needs enc, mac and dek")
         }
         return .scp03(version: values["kvn"]?.first, enc: enc, mac: mac, dek: dek)
+    }
+
+    private static func desfire(_ first: Word, _ rest: ArraySlice<Word>) throws(Fault) -> DESFireSecret {
+        var words = rest
+        func next(_ what: String) throws(Fault) -> Word {
+            guard let word = words.popFirst() else { throw Fault(column: (rest.last ?? first).end, detail: "\(what) is missing") }
+            return word
+        }
+        func keyword(_ text: String) throws(Fault) {
+            let word = try next(text)
+            guard word.text == text else { throw Fault(column: word.column, detail: "expected \(text), found \(word.text)") }
+        }
+        func octets(_ word: Word, _ counts: [Int], _ what: String) throws(Fault) -> [UInt8] {
+            guard let octets = try? Hex.decode(word.text), counts.contains(octets.count) else {
+                let lengths = counts.map(String.init).joined(separator: " or ")
+                throw Fault(column: word.column, detail: "\(what) has \(lengths) bytes in hexadecimal")
+            }
+            return octets
+        }
+        try keyword("aid")
+        let application = try octets(try next("the application"), [3], "an application identifier")
+        try keyword("key")
+        let number = try next("the key's number")
+        guard let keyNumber = UInt8(number.text), keyNumber < 64 else {
+            throw Fault(column: number.column, detail: "\(number.text) is no key number")
+        }
+        let type = try next("the key's type")
+        guard let lengths = DESFireSecret.lengths[type.text] else {
+            throw Fault(column: type.column, detail: "a key is des, 2k3des, 3k3des, aes or lrp, not \(type.text)")
+        }
+        var secret = DESFireSecret(
+            application: application, keyNumber: keyNumber, type: type.text,
+            octets: try octets(try next("the key"), lengths, "this key"))
+        if let word = words.popFirst() {
+            guard word.text == "an10922" || word.text == "[an10922]", words.isEmpty else {
+                throw Fault(column: word.column, detail: "\(word.text) after the key; an10922 may stand there")
+            }
+            guard type.text != "des" else { throw Fault(column: word.column, detail: "a DES key cannot be diversified") }
+            secret.isDiversified = true
+        }
+        return secret
     }
 
     private static func given(_ first: Word, _ rest: ArraySlice<Word>) throws(Fault) -> SecretLine {

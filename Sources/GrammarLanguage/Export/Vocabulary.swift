@@ -27,6 +27,6 @@ public enum GrammarVocabulary {
 
     /// What expressions may ask for without a declaration.
     public static let functions = Set([
-        "remaining", "peek", "count", "has", "number", "raw", "before", "pad", "unpad", "joined", "hex", "text",
+        "remaining", "peek", "count", "has", "number", "raw", "before", "pad", "unpad", "joined", "kept", "hex", "text",
     ])
 }
