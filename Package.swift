@@ -67,7 +67,8 @@ let package = Package(
         part(
             "Flows",
             [
-                "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "CoreExtendedNFC", "SecureElementCredential",
+                "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "CoreExtendedNFC",
+                "SecureElementCredential",
             ]),
         part("TraceFile", ["Octets", "CZlib"]),
         part("Tracing", ["Octets", "CardCrypto", "TagTransport", "SecureElementCredential", "Flows", "TraceFile"]),
@@ -79,7 +80,12 @@ let package = Package(
             [
                 "Octets", "CardCrypto", "TagTransport", "TraceFile", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary",
             ]),
-        part("Replay", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "SecureElementCredential", "Flows", "TraceFile", "Tracing", "TraceDecoding"]),
+        part(
+            "Replay",
+            [
+                "Octets", "CardCrypto", "TagTransport", "CardSockets", "SecureElementCredential", "Flows", "TraceFile", "Tracing",
+                "TraceDecoding",
+            ]),
         .executableTarget(
             name: "tapdeck",
             dependencies: [
