@@ -343,6 +343,14 @@ extension LuaRuntime {
           end
         end
 
+        -- The stock dissector takes any answer that begins with 3B or 3F for an ATR; one that a command waits for is none.
+        local function awaited(number)
+          if asked[number] then return true end
+          local l = not moods[number] and link() or nil
+          local id = f_identifier()
+          return l and l.number and l.id == (id and id.value)
+        end
+
         function tapdeck.dissector(tvb, pinfo, tree)
           local frame = r_block and f_frame()
           if frame and f_block() then
@@ -356,7 +364,7 @@ extension LuaRuntime {
           local found = f_apdu()
           if found then
             pace()
-            if r_atr and f_atr() then return other(tree, found.range, r_atr) end
+            if r_atr and f_atr() and not awaited(pinfo.number) then return other(tree, found.range, r_atr) end
             return one(tree, pinfo, found.range, r_command, r_response)
           end
           local inf = f_inf()
