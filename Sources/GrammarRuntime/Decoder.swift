@@ -198,7 +198,7 @@ public struct Decoder: Sendable {
                 case .none: break
                 case .part:
                     return outcome(spans: start.0, annotations: start.1, buffers: start.2, exchange: number, success: true)
-                case .whole(let whole, let owner): (root, number, used) = (whole, owner, used | machine.gatheredLayers)
+                case .whole(let whole, let owner): (root, number, used) = (whole, owner, machine.gatheredLayers)
                 }
             }
             guard used != 0, let plain = unwrap(root: root, request: false) else { break }
