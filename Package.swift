@@ -112,7 +112,8 @@ let package = Package(
         tests(of: "CardCrypto", ["Octets"]),
         tests(of: "TagTransport", ["Octets"]),
         tests(
-            of: "GlobalPlatform", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards", "GrammarRuntime"]),
+            of: "GlobalPlatform",
+            ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards", "GrammarRuntime", "GrammarLibrary"]),
         tests(of: "CardSockets", ["Octets"]),
         tests(of: "PCSC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards"]),
         tests(

@@ -27,9 +27,11 @@ extension GlobalPlatformHost {
                     throw GlobalPlatformError(.malformedResponse, command: name, detail: "an entry without name or state")
                 }
                 let counter = value(0x80).flatMap { $0.count == 2 ? UInt16($0[0]) << 8 | UInt16($0[1]) : nil }
+                let head = value(0xA2).flatMap { TLV.find(0x4F, in: $0[...]) }.map { Array($0.value) }
                 entries.append(
                     ContactlessEntry(
-                        aid: aid, lifeCycle: state[0], activation: state[1], updateCounter: counter, order: entries.count))
+                        aid: aid, lifeCycle: state[0], activation: state[1], updateCounter: counter, head: head,
+                        order: entries.count))
             }
             if status != 0x6310 { return entries }
             p2 = 0x01
@@ -52,7 +54,7 @@ extension GlobalPlatformHost {
         return names.filter { $0.tag == 0x4F }.map { Array($0.value) }
     }
 
-    /// SET STATUS of the CRS, priority: puts an application first in the order of selection, or back to its volatile-free place.
+    /// SET STATUS of the CRS, priority: puts an application first in the order of selection, or last.
     public func setContactlessPriority(_ isFirst: Bool, of aid: [UInt8]) async throws {
         _ = try await perform(
             "SET STATUS [priority]", ins: 0xF0, p1: 0x02, p2: isFirst ? 0x01 : 0x80, data: TLV.encode(0x4F, aid))

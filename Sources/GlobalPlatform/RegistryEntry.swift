@@ -118,6 +118,8 @@ public struct ContactlessEntry: Sendable, Hashable {
     public let activation: UInt8
     /// Raised by each change of the entry; nil when the card does not tell.
     public let updateCounter: UInt16?
+    /// `A2`: the head of the application's group; nil for a head and for one that stands alone.
+    public let head: [UInt8]?
     /// Place in the order of selection, 0 first, as the card listed them.
     public let order: Int
 }

@@ -12,6 +12,7 @@ extension GrammarLibrary {
         source("credentialSession", PackageResources.credentialSession_grammar),
         source("desfire", PackageResources.desfire_grammar),
         source("emrtd", PackageResources.emrtd_grammar),
+        source("globalPlatform", PackageResources.globalPlatform_grammar),
         source("iso14443", PackageResources.iso14443_grammar),
         source("iso7816", PackageResources.iso7816_grammar),
         source("mifareSAM", PackageResources.mifareSAM_grammar),

@@ -129,6 +129,9 @@ import VirtualCards
             loadFile: SpecimenPackage.loyalty.aid, module: SpecimenPackage.loyalty.moduleAID, instance: member,
             parameters: InstallParameters(head: head))
         await #expect(throws: GlobalPlatformError(.conditionsNotSatisfied)) { try await host.delete(head) }
+        #expect(try await registry(bench).contactlessRegistry().map(\.head) == [nil, head])
+        try await host.select()
+        try await host.openChannel(level: .all)
         try await host.delete(member)
         try await host.delete(head)
         await #expect(throws: GlobalPlatformError(.notFound)) { try await host.delete(head) }

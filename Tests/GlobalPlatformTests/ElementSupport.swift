@@ -43,6 +43,7 @@ struct Bench {
 final class Wire: ISO7816TagTransporting {
     let card: VirtualCardTransport
     let commands = Mutex<[[UInt8]]>([])
+    let exchanges = Mutex<[(command: [UInt8], answer: [UInt8])]>([])
     /// Changes the next command, or its answer.
     let onCommand = Mutex<(@Sendable ([UInt8]) -> [UInt8])?>(nil)
     let onAnswer = Mutex<(@Sendable ([UInt8]) -> [UInt8])?>(nil)
@@ -61,7 +62,9 @@ final class Wire: ISO7816TagTransporting {
             octets = change(octets)
         }
         commands.withLock { $0.append(octets) }
+        let sent = octets
         let answer = try await card.sendAPDU(CommandAPDU(bytes: octets))
+        exchanges.withLock { $0.append((sent, answer.octets)) }
         guard
             let change = onAnswer.withLock({ change in
                 defer { change = nil }; return change
@@ -74,4 +77,10 @@ final class Wire: ISO7816TagTransporting {
 /// Gives the same octets at every draw, so that what follows is the same in every run.
 struct FixedRandom: RandomSource {
     func octets(_ count: Int, label: String) throws(EnvironmentError) -> [UInt8] { [UInt8](repeating: 0x5A, count: count) }
+}
+
+/// Keeps the keys that the host tells.
+final class KeyLog: KeySink {
+    let keys = Mutex<[(String, [UInt8])]>([])
+    func log(_ name: String, _ octets: [UInt8]) { keys.withLock { $0.append((name, octets)) } }
 }

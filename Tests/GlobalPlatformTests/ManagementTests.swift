@@ -272,8 +272,3 @@ import VirtualCards
         #expect(log.keys.withLock { $0.last?.1 } == SecureElementConfiguration.testKey(16))
     }
 }
-
-private final class KeyLog: KeySink {
-    let keys = Mutex<[(String, [UInt8])]>([])
-    func log(_ name: String, _ octets: [UInt8]) { keys.withLock { $0.append((name, octets)) } }
-}
