@@ -19,7 +19,8 @@ struct RecordedReader: Sendable {
 
     /// - Parameter session: the recorded session; the emulated card's rows are those of every transport but the flow's own.
     init(_ session: RecordedSession, flow: RecordedSession.Call, trace: Trace, secrets: SecretStore) {
-        let own = (flow.row.transport ?? 1) - 1
+        // The trace may say any number.
+        let own = (flow.row.transport ?? 1) &- 1
         let calls = session.calls.filter { $0.row.parent == flow.row.id && $0.row.function.hasPrefix("reader(") }
         var acts: [(packet: UInt64, act: Act)] = []
         for row in trace.rows where trace.interfaces.indices.contains(row.interface) {
