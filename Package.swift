@@ -42,6 +42,7 @@ let package = Package(
     name: "tapdeck",
     products: [
         .library(name: "CoreExtendedNFC", targets: ["CoreExtendedNFC"]),
+        .library(name: "SecureElementCredential", targets: ["SecureElementCredential"]),
         .library(name: "Tracing", targets: ["Tracing"]),
         .library(name: "Replay", targets: ["Replay"]),
         .library(name: "TraceFile", targets: ["TraceFile"]),
@@ -57,13 +58,20 @@ let package = Package(
         part("Octets", []),
         part("CardCrypto", ["Octets", "CLibCrypto"]),
         part("TagTransport", ["Octets"]),
+        part("GlobalPlatform", ["Octets", "CardCrypto", "TagTransport"]),
         part("CardSockets", ["Octets"]),
         part("PCSC", ["CPCSCLite", "Octets", "CardCrypto", "TagTransport"]),
         part("CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "PCSC"]),
+        part("SecureElementCredential", ["Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets"]),
         part("VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
-        part("Flows", ["Octets", "CardCrypto", "TagTransport", "CoreExtendedNFC"]),
+        part(
+            "Flows",
+            [
+                "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "CoreExtendedNFC",
+                "SecureElementCredential",
+            ]),
         part("TraceFile", ["Octets", "CZlib"]),
-        part("Tracing", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile"]),
+        part("Tracing", ["Octets", "CardCrypto", "TagTransport", "SecureElementCredential", "Flows", "TraceFile"]),
         part("GrammarRuntime", ["Octets", "CardCrypto"]),
         part("GrammarLanguage", ["Octets", "GrammarRuntime"]),
         grammarLibrary(["GrammarRuntime", "GrammarLanguage"]),
@@ -72,11 +80,17 @@ let package = Package(
             [
                 "Octets", "CardCrypto", "TagTransport", "TraceFile", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary",
             ]),
-        part("Replay", ["Octets", "CardCrypto", "TagTransport", "Flows", "TraceFile", "Tracing", "TraceDecoding"]),
+        part(
+            "Replay",
+            [
+                "Octets", "CardCrypto", "TagTransport", "CardSockets", "SecureElementCredential", "Flows", "TraceFile", "Tracing",
+                "TraceDecoding",
+            ]),
         .executableTarget(
             name: "tapdeck",
             dependencies: [
-                "Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "CoreExtendedNFC", "VirtualCards", "Flows",
+                "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "PCSC", "CoreExtendedNFC",
+                "SecureElementCredential", "VirtualCards", "Flows",
                 "TraceFile", "Tracing", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary", "TraceDecoding", "Replay",
             ],
             swiftSettings: strict
@@ -97,11 +111,17 @@ let package = Package(
         tests(of: "Octets"),
         tests(of: "CardCrypto", ["Octets"]),
         tests(of: "TagTransport", ["Octets"]),
+        tests(
+            of: "GlobalPlatform",
+            ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards", "GrammarRuntime", "GrammarLibrary"]),
         tests(of: "CardSockets", ["Octets"]),
         tests(of: "PCSC", ["Octets", "CardCrypto", "TagTransport", "CardSockets", "VirtualCards"]),
         tests(
             of: "CoreExtendedNFC",
             ["Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "VirtualCards", "TraceFile"]),
+        tests(
+            of: "SecureElementCredential",
+            ["Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "VirtualCards"]),
         tests(of: "VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         tests(of: "Flows", ["Octets", "TagTransport", "VirtualCards", "CoreExtendedNFC"]),
         tests(of: "TraceFile", ["Octets", "CPcap"]),
@@ -126,7 +146,8 @@ let package = Package(
                 "VirtualCards",
                 "SessionSupport",
             ]),
-        tests(of: "tapdeck", ["Octets", "PCSC", "TraceFile"]),
+        tests(
+            of: "tapdeck", ["Octets", "PCSC", "TraceFile", "CardCrypto", "GlobalPlatform", "TagTransport", "VirtualCards"]),
         .testTarget(name: "HouseTests", dependencies: ["TestSupport"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

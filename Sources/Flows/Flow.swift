@@ -66,7 +66,7 @@ public struct AnyFlow: Sendable {
 public enum FlowTable {
     public static let all: [AnyFlow] = [
         AnyFlow(PassportFlow.self), AnyFlow(APDUFlow.self), AnyFlow(DESFireFlow.self), AnyFlow(NTAG424Flow.self),
-        AnyFlow(NDEFFlow.self),
+        AnyFlow(NDEFFlow.self), AnyFlow(CredentialFlow.self),
     ]
 
     public static func named(_ name: String) -> AnyFlow? { all.first { $0.name == name } }

@@ -2,10 +2,11 @@
 
 public import CoreExtendedNFC
 import Octets
+import SecureElementCredential
 
 /// An error as a trace writes it down: where it is from, which it is, and what is known of it.
 public struct FlowFailure: Sendable, Codable, Equatable {
-    /// `PCSC` for a transport's error, `NFCError`, `ErrorCode`, `EnvironmentError`, `Script`, `Arguments`, `Cancellation`; else the
+    /// `PCSC` for a transport's error, `NFCError`, `ErrorCode`, `EnvironmentError`, `Script`, `Steps`, `Arguments`, `Cancellation`; else the
     /// name of the error's type.
     public let domain: String
     /// The case's name.
@@ -32,6 +33,10 @@ public struct FlowFailure: Sendable, Codable, Equatable {
                 domain: "PCSC", case: error.case.rawValue, code: error.code.map { hex($0, digits: 8) }, detail: error.description)
         case let error as APDUScriptError:
             FlowFailure(domain: "Script", case: error.code.rawValue, code: error.actual, detail: error.description)
+        case let error as CredentialScriptError:
+            FlowFailure(domain: "Steps", case: error.code.rawValue, detail: error.description)
+        case let error as CredentialSession.ErrorCode:
+            FlowFailure(domain: "ErrorCode", case: error.name, detail: error.name)
         case let error as FlowArgumentError:
             FlowFailure(domain: "Arguments", case: "arguments", detail: error.description)
         case is CancellationError:
@@ -66,7 +71,7 @@ public struct FlowFailure: Sendable, Codable, Equatable {
         case ("Cancellation", _), ("NFCError", "userCanceled"), ("NFCError", "sessionInvalidatedByCaller"), ("PCSC", "cancelled"):
             130
         case ("Arguments", _): 2
-        case ("Script", let code): code == "mismatch" ? 1 : 2
+        case ("Script", let code), ("Steps", let code): code == "mismatch" ? 1 : 2
         case ("NFCError", "sessionTimeout"): 3
         case ("PCSC", _), ("EnvironmentError", _): 3
         default: blame == .outside || blame == .reader ? 3 : 1

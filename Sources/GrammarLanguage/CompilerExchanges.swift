@@ -20,6 +20,7 @@ extension Compiler {
         for refinement in syntax.refinements {
             if let made = refine(refinement, response, &scope) { info.refinements.append(made) }
         }
+        if let detail = syntax.detail { info.detail = template(detail, scope) }
         symbols[grammar]?[syntax.name.text]?.number = program.exchanges.count
         program.exchanges.append(info)
         exchangeScopes.append((scope, syntax.condition))
@@ -174,6 +175,7 @@ extension Compiler {
         }.map(\.element)
         for gather in program.gathers {
             if gather.decode >= 0 { program.roots[gather.root].joins = true } else { program.roots[gather.root].gathers = true }
+            if gather.isProtected { program.roots[gather.root].gathersProtected = true }
         }
         for info in program.exchanges where !exampled.contains("\(info.grammar).\(info.name)") {
             guard let symbol = symbols[info.grammar]?[info.name] else { continue }

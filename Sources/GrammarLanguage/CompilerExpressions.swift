@@ -228,7 +228,9 @@ extension Compiler {
         case .octets(let octets, _):
             program.literals.append(octets)
             emit(.literal, b: program.literals.count - 1)
-        case .name(let name) where name.text == "joined" && scope.inGather && resolve(expression, scope) == nil: emit(.joined)
+        case .name(let name)
+        where (name.text == "joined" || name.text == "kept") && scope.inGather && resolve(expression, scope) == nil:
+            emit(.joined, a: name.text == "kept" ? 1 : 0)
         case .name, .member:
             switch resolve(expression, scope) {
             case .field(let field): emit(.slotBytes, b: field.slot)

@@ -62,6 +62,17 @@ extension Compiler {
             {
                 return .state(session: symbol.number, state: state)
             }
+            // What a layer holds, for a session that starts it again with some of it.
+            if case .name(let layer) = base, resolve(base, scope) == nil, let symbol = lookUp(layer.text),
+                case .layer(let it) = symbol.declaration, program.layers.indices.contains(symbol.number),
+                let place = it.parameters.firstIndex(where: { $0.name.text == name.text })
+            {
+                let parameter = it.parameters[place]
+                return .variable(
+                    Scope.Variable(
+                        index: program.layers[symbol.number].parameters[place], isNumber: false,
+                        isTainted: parameter.type.text == "key", place: parameter.name.place))
+            }
             // What an event carries has names of two parts.
             if case .name(let side) = base, let variable = scope.variables[side.text + "." + name.text] {
                 return .variable(variable)
@@ -125,7 +136,8 @@ extension Compiler {
         switch expression {
         case .number, .not: return ValueKind()
         case .octets: return ValueKind(isOctets: true)
-        case .name(let name) where name.text == "joined" && scope.inGather: return ValueKind(isOctets: true)
+        case .name(let name) where (name.text == "joined" || name.text == "kept") && scope.inGather:
+            return ValueKind(isOctets: true)
         case .name, .member:
             switch resolve(expression, scope) {
             case .field(let field):

@@ -8,8 +8,10 @@ extension Compiler {
     mutating func declareLayer(_ syntax: LayerSyntax) {
         symbols[grammar]?[syntax.name.text]?.number = program.layers.count
         var info = LayerInfo(name: syntax.name.text, grammar: grammar)
+        info.isReadOnly = syntax.isReadOnly
         for parameter in syntax.parameters {
             info.parameters.append(variable(parameter.name, isGiven: parameter.isGiven, isTainted: parameter.type.text == "key"))
+            program.variables[program.variables.count - 1].isCounter = parameter.type.text == "counter"
         }
         program.layers.append(info)
     }
@@ -45,7 +47,7 @@ extension Compiler {
             info.body = body
             info.matched = matched
             info.yields = !effects.yields.isEmpty
-            turnRound(&info, clause, effects, inner, shape)
+            if !syntax.isReadOnly { turnRound(&info, clause, effects, inner, shape) }
             if clause.isRequest {
                 program.layers[number].requests.append(info)
             } else {
@@ -76,6 +78,11 @@ extension Compiler {
         }
         guard case .field(let field)? = resolve(part, scope) else { return unknown(part, scope) }
         info.part = field.slot
+        info.isProtected = syntax.isProtected && syntax.isRequest
+        if let keep = syntax.keep {
+            guard case .field(let kept)? = resolve(keep, scope) else { return unknown(keep, scope) }
+            info.keep = kept.slot
+        }
         func code(_ compiler: inout Compiler, _ expression: Expression) -> Int {
             compiler.aside { compiler in
                 compiler.condition(expression, scope)

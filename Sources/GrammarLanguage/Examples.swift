@@ -74,7 +74,7 @@ extension Program {
                     ? decoder.push(request: frame.octets, entry: response, exchange: number + 1)
                     : decoder.push(response: frame.octets, entry: response, exchange: number)
             if info.exchange < 0 { decoder.state = CardState(self) }
-            if outcome.exchange == info.exchange { matched = true }
+            if outcome.exchange == info.exchange || (info.exchange >= 0 && outcome.carrier == info.exchange) { matched = true }
             for annotation in decoder.annotations[outcome.annotations] {
                 counts[annotation.code, default: 0] += 1
                 if annotation.severity > .note, !expected.contains(annotation.code) {

@@ -7,6 +7,7 @@ extension Parser {
     mutating func exchange() throws(ParseStop) -> ExchangeSyntax {
         var result = ExchangeSyntax(name: try name("the exchange's name"))
         result.label = optionalString()
+        result.detail = optionalString()
         try block { parser throws(ParseStop) in
             if parser.accept("request") {
                 result.request = try parser.qualified("the name of a message")
@@ -36,6 +37,10 @@ extension Parser {
                 try parser.require("joined")
                 try parser.require("as")
                 result.decode = try parser.qualified("the name of a message")
+            } else if parser.accept("protected") {
+                result.isProtected = true
+            } else if parser.accept("keep") {
+                result.keep = try parser.expression()
             } else if parser.accept("part") {
                 result.part = try parser.expression()
             } else if parser.accept("more") {
@@ -46,7 +51,8 @@ extension Parser {
                 result.next = try parser.expression()
             } else {
                 guard parser.at("yield") else {
-                    throw parser.expected("'request', 'response', 'part', 'more', 'next', 'yield' or 'decode'")
+                    throw parser.expected(
+                        "'request', 'response', 'protected', 'keep', 'part', 'more', 'next', 'yield' or 'decode'")
                 }
                 result.result = try parser.yield()
             }
@@ -77,6 +83,7 @@ extension Parser {
     mutating func layer(_ list: inout [Declaration]) throws(ParseStop) -> LayerSyntax {
         var result = LayerSyntax(name: try name("the layer's name"))
         result.parameters = try parameters()
+        result.isReadOnly = accept("readonly")
         var hoisted: [Declaration] = []
         try block { parser throws(ParseStop) in
             let place = parser.current.place

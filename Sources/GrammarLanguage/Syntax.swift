@@ -160,6 +160,8 @@ struct RefineSyntax {
 struct ExchangeSyntax {
     var name: Name
     var label: Name?
+    /// What tells one request from another, for one line.
+    var detail: Name?
     var request: (grammar: Name?, name: Name)?
     var condition: Expression?
     var response: (grammar: Name?, name: Name)?
@@ -172,6 +174,9 @@ struct GatherSyntax {
     var type: (grammar: Name?, name: Name)?
     var condition: Expression?
     var decode: (grammar: Name?, name: Name)?
+    /// Whether the parts are joined before a layer opens them.
+    var isProtected = false
+    var keep: Expression?
     var part: Expression?
     var more: Expression?
     var next: Expression?
@@ -185,6 +190,8 @@ struct ParameterSyntax {
 }
 
 struct LayerSyntax {
+    /// Whether its messages are read and never written.
+    var isReadOnly = false
     struct Clause {
         var isRequest: Bool
         var type: (grammar: Name?, name: Name)

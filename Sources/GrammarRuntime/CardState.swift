@@ -53,6 +53,8 @@ public struct CardState: Sendable, Equatable {
         package var exchange: Int
         package var identifier: Int
         package var root: Int
+        /// The exchange of what carried the command, or -1.
+        package var outer = -1
     }
 
     package struct GatherState: Sendable, Equatable {
@@ -62,6 +64,10 @@ public struct CardState: Sendable, Equatable {
         package var command: [UInt8] = []
         package var commandRoot = -1
         package var exchange = -1
+        /// A field of the first part, for the whole.
+        package var kept: [UInt8] = []
+        /// The layers that opened the command.
+        package var layers: UInt64 = 0
     }
 
     package init(_ program: Program) {

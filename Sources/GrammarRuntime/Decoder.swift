@@ -21,7 +21,8 @@ public struct Decoder: Sendable {
     }
 
     private var shared: Shared
-    private var usedLayer: Int?
+    /// The layers that opened the last command, by their numbers: those that open its answer.
+    private var used: UInt64 = 0
 
     package var machine: Machine {
         @inline(__always) unsafeAddress { UnsafePointer(shared.machine) }
@@ -86,6 +87,8 @@ public struct Decoder: Sendable {
         public var buffers: Range<Int>
         /// The number of the exchange in the program, or nil; see ``Decoder/exchangeName(_:)``.
         public var exchange: Int?
+        /// The exchange of what carried the request, when that is another kind of message: an APDU around a native command.
+        public var carrier: Int?
         /// Whether the response means success, as far as the grammar says.
         public var isSuccess: Bool
         /// The worst severity among the annotations, notes apart.
@@ -111,11 +114,33 @@ public struct Decoder: Sendable {
             root = carried
             isInner = true
         }
-        if machine.fast.layers.count > 0, let plain = unwrap(root: root, request: true) { root = plain }
-        if machine.fast.roots[root].gathers, let whole = machine.gather(root: root, request: true) { root = whole }
+        used = 0
+        var isPart = false
+        var outer = -1
+        opening: while machine.fast.layers.count > 0 {
+            if machine.fast.roots[root].gathersProtected {
+                switch machine.gather(root: root, protected: true) {
+                case .none: break
+                case .part:
+                    isPart = true
+                    break opening
+                case .whole(let whole, _): root = whole
+                }
+            }
+            guard let plain = unwrap(root: root, request: true) else { break }
+            // What another kind of message carries has an exchange of its own; the carrier's gives the frame's fields their names.
+            if outer < 0, plain != root, let number = machine.findExchange(root) {
+                outer = number
+                machine.refine(number, request: true)
+            }
+            root = plain
+        }
+        if !isPart, machine.fast.roots[root].gathers, case .whole(let whole, _) = machine.gather(root: root, protected: false) {
+            root = whole
+        }
         let number = machine.findExchange(root)
         if let number { machine.refine(number, request: true) }
-        machine.state.pending = CardState.Pending(exchange: number ?? -1, identifier: exchange, root: root)
+        machine.state.pending = CardState.Pending(exchange: number ?? -1, identifier: exchange, root: root, outer: outer)
         if let number, machine.fast.exchanges[number].response < 0 {
             // Nothing will answer, so it is done when it was sent.
             machine.state.pending = nil
@@ -126,7 +151,9 @@ public struct Decoder: Sendable {
                 command: machine.innermost(root), root: root, exchange: number ?? -1, identifier: exchange,
                 carrier: machine.carrier)
         }
-        return outcome(spans: 0, annotations: 0, buffers: 0, exchange: number, success: false)
+        var result = outcome(spans: 0, annotations: 0, buffers: 0, exchange: number, success: false)
+        result.carrier = outer >= 0 ? outer : nil
+        return result
     }
 
     /// Reads the answer to the last command.
@@ -158,19 +185,25 @@ public struct Decoder: Sendable {
                     // The answer was parsed already; its command comes back beside it.
                     machine.recall(inner)
                 }
-                pending = CardState.Pending(exchange: inner.exchange, identifier: inner.identifier, root: inner.root)
+                pending = CardState.Pending(
+                    exchange: inner.exchange, identifier: inner.identifier, root: inner.root, outer: pending.outer)
                 machine.state.inner = nil
             }
         }
+        if pending.outer >= 0 { machine.refine(pending.outer, request: false) }
         var number = pending.exchange
-        if machine.fast.roots[root].gathers {
-            switch machine.gatherAnswer(root: root, pending: pending) {
-            case .none: break
-            case .part: return outcome(spans: start.0, annotations: start.1, buffers: start.2, exchange: number, success: true)
-            case .whole(let whole, let owner): (root, number) = (whole, owner)
+        while true {
+            if machine.fast.roots[root].gathers {
+                switch machine.gatherAnswer(root: root, pending: pending, layers: used) {
+                case .none: break
+                case .part:
+                    return outcome(spans: start.0, annotations: start.1, buffers: start.2, exchange: number, success: true)
+                case .whole(let whole, let owner): (root, number, used) = (whole, owner, machine.gatheredLayers)
+                }
             }
+            guard used != 0, let plain = unwrap(root: root, request: false) else { break }
+            root = plain
         }
-        if usedLayer != nil, let plain = unwrap(root: root, request: false) { root = plain }
         let okCode = machine.fast.roots[root].okCode
         let success = okCode < 0 || machine.test(okCode)
         if number >= 0 {
@@ -178,6 +211,9 @@ public struct Decoder: Sendable {
             if machine.fast.exchanges[number].isHeard {
                 machine.fire(.exchange(number), outcome: success ? .ok : .error)
             }
+        }
+        if pending.outer >= 0, pending.outer != number, machine.fast.exchanges[pending.outer].isHeard {
+            machine.fire(.exchange(pending.outer), outcome: success ? .ok : .error)
         }
         return outcome(
             spans: start.0, annotations: start.1, buffers: start.2, exchange: number >= 0 ? number : nil, success: success)
@@ -223,21 +259,28 @@ public struct Decoder: Sendable {
     }
 
     private mutating func unwrap(root: Int, request: Bool) -> Int? {
-        if request { usedLayer = nil }
         var layer = machine.fast.layers.count
         while layer > 0 {
             layer -= 1
-            if !request, layer != usedLayer { continue }
+            let mark: UInt64 = 1 << UInt64(layer & 63)
+            if (used & mark != 0) == request { continue }
             let isActive = machine.state.layers.contains(layer)
             let info = machine.fast.layers[layer]
             for index in (request ? info.requests : info.responses).range {
                 let clause = machine.fast.clauses[index]
-                guard clause.root == root, !request || isActive || clause.yields, machine.test(clause.condition) else { continue }
+                guard clause.root == root, !request || isActive || clause.yields, machine.tries(clause.condition) else {
+                    continue
+                }
                 if request, !isActive { machine.startFromGiven(layer) }
-                if request, clause.yields { usedLayer = layer }
+                if request {
+                    if clause.yields { used |= mark }
+                } else {
+                    used &= ~mark
+                }
                 machine.yielded = nil
                 machine.runStatements(clause.body)
-                guard let plain = machine.yielded, let buffer = machine.addBuffer(plain.octets, .plain, source: plain.source)
+                let origin: DecodedBuffer.Origin = machine.fast.layers[layer].hasKeys ? .plain : .unwrapped
+                guard let plain = machine.yielded, let buffer = machine.addBuffer(plain.octets, origin, source: plain.source)
                 else {
                     return nil
                 }

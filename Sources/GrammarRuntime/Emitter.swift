@@ -355,6 +355,22 @@ extension Machine {
                 return false
             }
         }
+        return bitsFit(alternative.code, given)
+    }
+
+    /// Whether the values of the first bit fields from `start` on are as narrow as the fields: class 84 is none of the forms with three bits.
+    private func bitsFit(_ start: Int, _ given: [Int: [UInt8]]) -> Bool {
+        var pc = start
+        while pc < program.tables.code.count {
+            let step = program.tables.code[pc]
+            if step.op == .close || step.op == .done || step.op == .jump { return true }
+            let slot = step.op == .bit ? Int(program.tables.nodes[Int(step.b)].slot) : -1
+            if slot >= 0, let octets = given[slot], octets.count <= 8 {
+                let value = octets.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+                if value >> UInt64(step.a) != 0 { return false }
+            }
+            pc += 1
+        }
         return true
     }
 }

@@ -18,6 +18,8 @@ struct FastTables: Sendable {
         /// Its dispatch, or -1.
         var dispatch: Int
         var gathers: Bool
+        /// Whether parts of it are joined before a layer opens them.
+        var gathersProtected: Bool
         var joins: Bool
         var slots: Range<Int> { firstSlot..<firstSlot + slotCount }
     }
@@ -62,11 +64,14 @@ struct FastTables: Sendable {
         var condition: Int
         var decode: Int
         var ofRequest: Bool
+        var keep: Int
+        var isProtected: Bool
     }
 
     struct Layer: Sendable, BitwiseCopyable {
         var requests: Span
         var responses: Span
+        var hasKeys: Bool
     }
 
     struct Clause: Sendable, BitwiseCopyable {
@@ -125,7 +130,7 @@ struct FastTables: Sendable {
                 return Root(
                     node: root.node, code: root.code, okCode: root.okCode, twin: root.twin, firstSlot: root.firstSlot,
                     slotCount: root.slotCount, dispatch: tables.dispatches.firstIndex { $0.root == number } ?? -1,
-                    gathers: root.gathers, joins: root.joins)
+                    gathers: root.gathers, gathersProtected: root.gathersProtected, joins: root.joins)
             })
         var dispatches: [Dispatch] = []
         var lists: [Span] = []
@@ -173,7 +178,7 @@ struct FastTables: Sendable {
             tables.gathers.map {
                 Gather(
                     root: $0.root, part: $0.part, more: $0.more, condition: $0.condition, decode: $0.decode,
-                    ofRequest: $0.ofRequest)
+                    ofRequest: $0.ofRequest, keep: $0.keep, isProtected: $0.isProtected)
             })
         var clauses: [Clause] = []
         func spread(_ list: [LayerInfo.Clause]) -> Span {
@@ -181,7 +186,12 @@ struct FastTables: Sendable {
             clauses += list.map { Clause(root: $0.root, condition: $0.condition, body: $0.body, yields: $0.yields) }
             return Span(start: Int32(first), count: Int32(list.count))
         }
-        layers = Table(tables.layers.map { Layer(requests: spread($0.requests), responses: spread($0.responses)) })
+        layers = Table(
+            tables.layers.map {
+                // A layer without parameters is a wrapping: it has nothing to hide.
+                Layer(
+                    requests: spread($0.requests), responses: spread($0.responses), hasKeys: !$0.parameters.isEmpty)
+            })
         self.clauses = Table(clauses)
         var needed: [Int32] = []
         func remember(_ all: Set<Int>) -> Span {

@@ -53,7 +53,7 @@ public struct SpanFlags: OptionSet, Sendable, Equatable, BitwiseCopyable {
 
 /// Where the octets of a buffer come from.
 public struct DecodedBuffer: Sendable, Equatable, BitwiseCopyable {
-    public enum Origin: UInt8, Sendable, BitwiseCopyable { case frame, opened, plain, gathered, remembered }
+    public enum Origin: UInt8, Sendable, BitwiseCopyable { case frame, opened, plain, gathered, remembered, unwrapped }
     public var origin: Origin
     /// Where it lies in ``Decoder/octets``.
     package var offset: Int

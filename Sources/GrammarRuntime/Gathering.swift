@@ -56,25 +56,46 @@ extension Machine {
     }
 
     /// Keeps the part of a request that goes on; gives the kind of the whole message once it is there.
-    mutating func gather(root: Int, request: Bool) -> Int? {
+    ///
+    /// - Parameter protected: whether this is before a layer opens the message, or after.
+    mutating func gather(root: Int, protected: Bool) -> Gathered {
         for index in fast.gathers.indices where fast.gathers[index].decode < 0 {
-            guard fast.gathers[index].ofRequest == request, fast.gathers[index].root == root else { continue }
-            let more = test(fast.gathers[index].more)
+            guard fast.gathers[index].ofRequest, fast.gathers[index].root == root,
+                fast.gathers[index].isProtected == protected
+            else { continue }
             let pieces = state.gathers[index].pieces
+            let more = goesOn(index)
             if pieces == 0, !more { continue }
             let info = program.tables.gathers[index]
             if pieces > 0, !test(info.next) {
                 drop(index)
                 if !more { continue }
             }
+            if state.gathers[index].pieces == 0 { state.gathers[index].kept = keptOctets(index) }
             append(info.part, to: index)
-            guard !more else { return nil }
-            return complete(index)
+            return more ? .part : complete(index).map { .whole(root: $0, exchange: -1) } ?? .none
         }
-        return nil
+        return .none
     }
 
-    mutating func gatherAnswer(root: Int, pending: CardState.Pending) -> Gathered {
+    /// Whether the message at work is a part that others follow; the condition may ask for what has come so far.
+    private mutating func goesOn(_ index: Int) -> Bool {
+        guard fast.gathers[index].isProtected else { return test(fast.gathers[index].more) }
+        let part = valueRange(fast.gathers[index].part).map { arena.array($0) } ?? []
+        let isFirst = state.gathers[index].pieces == 0
+        joined = isFirst ? part : state.gathers[index].octets + part
+        kept = isFirst ? keptOctets(index) : state.gathers[index].kept
+        let more = test(fast.gathers[index].more)
+        (joined, kept) = ([], [])
+        return more
+    }
+
+    private func keptOctets(_ index: Int) -> [UInt8] {
+        let slot = fast.gathers[index].keep
+        return slot >= 0 && slots[slot] >= 0 ? slotOctets(slot) : []
+    }
+
+    mutating func gatherAnswer(root: Int, pending: CardState.Pending, layers: UInt64) -> Gathered {
         for index in fast.gathers.indices where fast.gathers[index].decode < 0 {
             guard !fast.gathers[index].ofRequest, fast.gathers[index].root == root else { continue }
             let more = test(fast.gathers[index].more)
@@ -89,10 +110,12 @@ extension Machine {
                 state.gathers[index].command = plainCommand()
                 state.gathers[index].commandRoot = pending.root
                 state.gathers[index].exchange = pending.exchange
+                state.gathers[index].layers = layers
             }
             append(info.part, to: index)
             if more { return .part }
             let owner = state.gathers[index].exchange
+            gatheredLayers = state.gathers[index].layers
             let (command, commandRoot) = (state.gathers[index].command, state.gathers[index].commandRoot)
             // The last part's fields are those that the whole takes over; the first command's fields come back after them.
             guard let answer = gathered(index) else { return .none }
@@ -131,10 +154,11 @@ extension Machine {
     /// The octets of the whole message; the gather is empty again.
     private mutating func gathered(_ index: Int) -> [UInt8]? {
         joined = state.gathers[index].octets
+        kept = state.gathers[index].kept
         state.gathers[index] = CardState.GatherState()
         yielded = nil
         execute(Instruction(.yield, b: program.tables.gathers[index].yield))
-        joined = []
+        (joined, kept) = ([], [])
         return yielded?.octets
     }
 

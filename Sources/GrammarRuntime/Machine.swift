@@ -53,6 +53,10 @@ package struct Machine: ~Copyable {
     var steps = 0
     var nesting = 0
     var joined: [UInt8] = []
+    /// What the gather at work kept of the first part.
+    var kept: [UInt8] = []
+    /// The layers of the command whose answer was joined last.
+    var gatheredLayers: UInt64 = 0
     /// The gather that joined the message at work.
     var carrier = -1
     /// Whether a check of the statements at work had no key.
@@ -132,6 +136,14 @@ package struct Machine: ~Copyable {
     /// The truth of the expression at `code`; false when something in it is not known.
     mutating func test(_ code: Int) -> Bool {
         code < 0 || (number(code) ?? 0) != 0
+    }
+
+    /// The same for a guard that tries keys on a message: what does not open is no finding.
+    mutating func tries(_ code: Int) -> Bool {
+        let saved = isProbing
+        isProbing = true
+        defer { isProbing = saved }
+        return test(code)
     }
 
     /// The octets that the expression at `code` gives; nil when something in it is not known.

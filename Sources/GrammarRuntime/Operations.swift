@@ -169,7 +169,7 @@ extension Machine {
             let run = valueRange(span: spans[Int(span)].parent)
             let end = rawRange(span: span).lowerBound
             push(run.lowerBound <= end ? (run.lowerBound..<end).clamped(to: 0..<arena.count) : 0..<0)
-        case .joined: values.append(.octets(joined))
+        case .joined: values.append(.octets(step.a == 1 ? kept : joined))
         case .concatenate:
             guard let (left, right) = popPair() else { return values.append(.none) }
             values.append(.octets(left.count + right.count <= Self.longestFrame ? left + right : left))

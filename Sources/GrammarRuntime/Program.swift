@@ -335,6 +335,7 @@ package struct RootInfo: Sendable {
     package var twin = -1
     /// Whether parts of it are gathered, or carry another message.
     package var gathers = false
+    package var gathersProtected = false
     package var joins = false
     package var firstSlot = 0
     package var slotCount = 0

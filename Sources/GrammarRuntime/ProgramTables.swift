@@ -21,6 +21,8 @@ package struct ExchangeInfo: Sendable {
     package var response: Int
     package var condition = -1
     package var refinements: [Refinement] = []
+    /// A template that tells a request from others of its kind, or -1.
+    package var detail = -1
     package var place = GrammarPlace()
     package init(name: String, label: String, grammar: String, request: Int, response: Int) {
         (self.name, self.label, self.grammar, self.request, self.response) = (name, label, grammar, request, response)
@@ -111,6 +113,8 @@ package struct LayerInfo: Sendable {
     package var name: String
     package var grammar: String
     package var parameters: [Int] = []
+    /// Whether nothing can be sealed by it.
+    package var isReadOnly = false
     package var requests: [Clause] = []
     package var responses: [Clause] = []
     package init(name: String, grammar: String) { (self.name, self.grammar) = (name, grammar) }
@@ -129,6 +133,10 @@ package struct GatherInfo: Sendable {
     package var condition = -1
     /// What the joined parts are read as, instead of a yield: then one part alone is a whole message too.
     package var decode = -1
+    /// A field of the first part that the whole takes over; -1 for none.
+    package var keep = -1
+    /// Whether the parts of a request are joined before any layer opens them.
+    package var isProtected = false
     package init(name: String, grammar: String, ofRequest: Bool, root: Int) {
         (self.name, self.grammar, self.ofRequest, self.root) = (name, grammar, ofRequest, root)
     }
@@ -139,6 +147,8 @@ package struct VariableInfo: Sendable {
     package var grammar: Int
     package var isGiven: Bool
     package var isTainted: Bool
+    /// Whether it is a counter of a layer, which may be shown.
+    package var isCounter = false
     /// Octets that it must have; 0 for any number.
     package var size = 0
     package init(name: Int, grammar: Int, isGiven: Bool, isTainted: Bool) {

@@ -60,6 +60,18 @@ extension Decoder {
         return machine.arena.array(place.offset..<place.offset + place.count)
     }
 
+    /// The label of an exchange that was read last, with what tells this request from others; nil for an exchange without a guard
+    /// of its own, which stands for many.
+    public mutating func headline(_ exchange: Int) -> String? {
+        guard program.exchanges.indices.contains(exchange) else { return nil }
+        let info = program.exchanges[exchange]
+        guard info.detail >= 0 else {
+            return info.condition < 0 && info.refinements.isEmpty && info.label.isEmpty ? nil : info.label
+        }
+        let remark = Annotation(.remark, .note, template: info.detail, values: machine.render(info.detail))
+        return info.label + text(of: remark)
+    }
+
     /// The label that the grammar gives a field, else its name.
     public func label(of span: Int) -> String {
         guard machine.spans.indices.contains(span) else { return "" }

@@ -16,6 +16,7 @@ extension Decoder {
             let buffer = machine.addBuffer(plain, .plain, source: -1)
         else { return nil }
         let info = machine.program.tables.layers[layer]
+        guard !info.isReadOnly else { return nil }
         guard let clause = (isRequest ? info.requests : info.responses).first(where: { $0.root == entry && $0.yields }) else {
             return nil
         }

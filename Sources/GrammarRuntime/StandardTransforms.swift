@@ -10,7 +10,9 @@ public struct StandardTransforms: TransformRegistry {
 
     /// Every transform by name.
     public static let table: [String: Transform] = Dictionary(
-        uniqueKeysWithValues: (all + PassportTransforms.all).map { ($0.name, $0) })
+        uniqueKeysWithValues: (all + PassportTransforms.all + DESFireTransforms.all + GlobalPlatformTransforms.all).map {
+            ($0.name, $0)
+        })
 
     private static let all: [Transform] = [
         // ICAO 9303-11 9.7.1: the key for the 32-bit counter.

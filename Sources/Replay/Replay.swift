@@ -55,10 +55,14 @@ public struct Replay: Sendable {
         case .success(let plan): (call, flow) = plan
         }
         let arguments = JSONValue.object(call.arguments).text
+        let reader = RecordedReader(session, flow: call, trace: trace, secrets: secrets)
+        let world = CredentialWorld(reader: { card, _, step in await reader.work(on: card, step: step) })
         return await play(call) { transport in
             // Time does not pass in a replay.
             try await FlowClock.$runs.withValue(false) {
-                try await flow.run(argumentsJSON: arguments, over: transport) { _ in }
+                try await CredentialWorld.$current.withValue(world) {
+                    try await flow.run(argumentsJSON: arguments, over: transport) { _ in }
+                }
             }
         }
     }

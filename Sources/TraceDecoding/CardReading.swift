@@ -10,6 +10,8 @@ struct CardReading: Sendable {
         var outcome: Decoder.Outcome
         /// The exchange of the grammars, by number.
         var exchange: Int?
+        /// What the exchange calls itself, when another kind of message carried it.
+        var headline: String?
         /// A layer began with this frame: both sides agreed on keys.
         var hasAgreed = false
     }
@@ -72,7 +74,9 @@ struct CardReading: Sendable {
         decoder.machine.state.pending = nil
         let outcome = decoder.push(request: frame, entry: entry, exchange: number)
         count(outcome)
-        return Reading(outcome: outcome, exchange: outcome.exchange)
+        var reading = Reading(outcome: outcome, exchange: outcome.exchange)
+        if let exchange = outcome.exchange, outcome.carrier != nil { reading.headline = decoder.headline(exchange) }
+        return reading
     }
 
     mutating func push(response frame: [UInt8], entry: Int, packet: UInt64?) -> Reading {
@@ -194,5 +198,7 @@ extension Decoder {
         program.layers[layer].parameters.allSatisfy { machine.state.variables[$0].value != .none }
     }
 
-    func hasFailure(_ outcome: Outcome) -> Bool { annotations[outcome.annotations].contains { $0.code == .failed } }
+    func hasFailure(_ outcome: Outcome) -> Bool {
+        annotations[outcome.annotations].contains { $0.code == .failed || $0.code == .unopened }
+    }
 }

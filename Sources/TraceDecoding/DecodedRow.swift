@@ -71,7 +71,7 @@ public struct DecodedRow: Sendable {
 
 /// Octets that were made from a row.
 public struct DerivedBuffer: Sendable, Equatable {
-    public enum Origin: String, Sendable { case opened, plain, gathered, remembered }
+    public enum Origin: String, Sendable { case opened, plain, gathered, remembered, unwrapped }
     /// The number that fields call it by, from 1.
     public var number: Int
     public var origin: Origin

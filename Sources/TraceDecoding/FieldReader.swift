@@ -279,6 +279,7 @@ extension DerivedBuffer.Origin {
             case .opened: .opened
             case .gathered: .gathered
             case .remembered: .remembered
+            case .unwrapped: .unwrapped
             }
     }
 }

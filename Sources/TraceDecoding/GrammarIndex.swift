@@ -14,6 +14,8 @@ final class GrammarIndex: Sendable {
     let answerToReset: Int
     let commandFields: CommandFields
     let responseData: Int
+    /// The data of the answer that a response carries after everything around it was undone.
+    let carriedData: Int
     let statusWord: Int
     /// The secrets that grammars ask for: those of layers, which hold from an exchange on, and the others.
     let layerSecrets: [String]
@@ -54,6 +56,7 @@ final class GrammarIndex: Sendable {
             data: slot("data", command), le: slot("le", command)
         )
         responseData = slot("data", response)
+        carriedData = slot("data", program.entry(named: "desfire.Answer") ?? -1)
         statusWord = slot("sw", response)
         var ofLayers: [String] = []
         var others: [String] = []
@@ -88,6 +91,11 @@ final class GrammarIndex: Sendable {
         secretMessages = Set(program.roots.indices.filter { tops.contains(Int(program.roots[$0].node)) })
         authentications = Set(
             program.checks.indices.filter { program.isAuthentication($0) }.map { Int32(truncatingIfNeeded: $0) })
+    }
+
+    /// Whether one of the layers is a channel of messages that APDUs or blocks carry.
+    func hasChannel(_ layers: [Int]) -> Bool {
+        layers.contains { program.layers.indices.contains($0) && program.layers[$0].grammar == "desfire" }
     }
 
     /// The kinds of message of the frames that a dissector is named for; nil when no grammar is about them.

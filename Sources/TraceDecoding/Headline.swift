@@ -104,6 +104,7 @@ extension GrammarIndex {
 
     /// Whether the card did what was asked, a warning included.
     static func isSuccess(_ value: UInt16) -> Bool {
-        value == 0x9000 || value >> 8 == 0x61 || value >> 8 == 0x9F || value == 0x9100 || value == 0x91AF || value >> 8 == 0x62
+        value == 0x9000 || value >> 8 == 0x61 || value >> 8 == 0x9F || value == 0x9100 || value == 0x91AF || value == 0x9190
+            || value >> 8 == 0x62
     }
 }

@@ -6,10 +6,13 @@ import Octets
 /// What a status word means, in few words, from the grammar's enumeration of status words.
 struct StatusText: Sendable {
     private let words: Enumeration?
+    /// The status bytes of native commands after 91.
+    private let native: Enumeration?
     private let names: [String]
 
     init(_ program: Program) {
         words = program.enumeration("iso7816.Status")
+        native = program.enumeration("desfire.WrappedStatus")
         names = program.strings
     }
 
@@ -27,6 +30,10 @@ struct StatusText: Sendable {
     private func meaning(_ value: UInt16) -> String? {
         guard let words, let index = words.find(UInt64(value)) else { return nil }
         let entry = words.entries[index]
+        if entry.mask & 0xFFFF != 0xFFFF, let native, let known = native.find(UInt64(value)) {
+            let entry = native.entries[known]
+            return entry.text.count <= Self.short ? entry.text : Self.spoken(names[entry.name])
+        }
         if entry.mask & 0xFFFF == 0xFFFF { return entry.text.count <= Self.short ? entry.text : Self.spoken(names[entry.name]) }
         guard let part = entry.text.split(separator: ",").first(where: { $0.contains("{low}") }) else {
             return entry.text.split(separator: ",").first.map(String.init)

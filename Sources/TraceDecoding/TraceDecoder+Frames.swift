@@ -45,9 +45,14 @@ extension TraceDecoder {
                 return
             }
             let word = UInt16(truncatingIfNeeded: decoder.spans[sw].value)
-            let data = decoder.octets(inSlot: index.responseData) ?? []
+            let inner = decoder.span(index.carriedData).flatMap {
+                reading.outcome.spans.contains($0) ? decoder.octets(of: $0) : nil
+            }
+            let data = inner ?? decoder.octets(inSlot: index.responseData) ?? []
             cards[card].pending = nil
-            decoded.answer = index.answer(data: data, status: word, to: pending?.view?.ins)
+            decoded.answer =
+                inner == nil && decoded.opening == .sealed && word == 0x9100
+                ? "sealed" : index.answer(data: data, status: word, to: pending?.view?.ins)
             if let view = pending?.view,
                 let whole = cards[card].files.push(view, data: data, status: word, packet: decoded.row.packetID, index)
             {
@@ -59,10 +64,13 @@ extension TraceDecoder {
             let view = CommandView(decoder, index, isSealed: decoded.opening == .sealed),
             !decoded.annotations.contains(where: { $0.severity == .error && $0.path?.hasPrefix("iso7816.command") == true })
         {
-            decoded.summary = index.headline(view, exchange: reading.exchange, in: cards[card].files.place)
+            decoded.summary =
+                reading.headline ?? index.headline(view, exchange: reading.exchange, in: cards[card].files.place)
             cards[card].pending = CardReading.Pending(
                 packet: decoded.row.packetID, exchange: reading.exchange, view: view, isProtected: decoded.isProtected)
-        } else if let text = index.named(decoder, reading, isRequest: true) ?? kindOfFrame(decoder, reading.outcome) {
+        } else if let text = reading.headline ?? index.named(decoder, reading, isRequest: true)
+            ?? kindOfFrame(decoder, reading.outcome)
+        {
             decoded.summary = text
         }
         decoded.sessions = cards[card].sessions(index)

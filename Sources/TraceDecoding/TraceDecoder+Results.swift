@@ -72,6 +72,10 @@ extension TraceDecoder {
         }
         if annotations.contains(where: { $0.code == .failed && $0.severity == .error }) {
             decoded.opening = .failed
+        } else if annotations.contains(where: { $0.code == .sealed }), index.hasChannel(decoder.machine.state.layers) {
+            // The class of a wrapped command does not say that it is protected.
+            decoded.opening = .sealed
+            decoded.isProtected = true
         } else if hasOpened {
             decoded.opening = .opened
         } else if annotations.contains(where: { $0.code == .sealed }) || (decoded.isProtected && decoded.row.body.count > 2) {
@@ -79,7 +83,7 @@ extension TraceDecoder {
         }
         guard wantsFields, hasOpened else { return }
         for layer in decoder.machine.state.layers {
-            for parameter in index.program.layers[layer].parameters where !index.program.variables[parameter].isTainted {
+            for parameter in index.program.layers[layer].parameters where index.program.variables[parameter].isCounter {
                 guard case .octets(let octets) = decoder.machine.state.variables[parameter].value else { continue }
                 decoded.counters.append((index.program.strings[index.program.variables[parameter].name].uppercased(), octets))
             }

@@ -136,7 +136,7 @@ public struct TraceDecoder: Sendable {
         let view = CommandView(decoder, index, isSealed: isSealed)
         if let view {
             decoded.summary =
-                index.wrapped(decoder, reading.exchange)
+                reading.headline ?? index.wrapped(decoder, reading.exchange)
                 ?? index.headline(view, exchange: reading.exchange, in: cards[card].files.place)
             if view.ins == 0xB0, view.p1 & 0x80 == 0, let ne = view.ne, !isSealed, view.cla != 0xFF {
                 decoded.read = ReadPlace(offset: view.offset, length: ne)
@@ -183,8 +183,14 @@ public struct TraceDecoder: Sendable {
         }
         let word = UInt16(truncatingIfNeeded: decoder.spans[sw].value)
         decoded.isSuccess = word == 0x9000
+        let inner = decoder.span(index.carriedData).flatMap { reading.outcome.spans.contains($0) ? decoder.octets(of: $0) : nil }
+        if inner == nil, decoded.opening == .sealed, word == 0x9100 {
+            decoded.summary = "sealed"
+            return
+        }
         let data =
-            decoder.span(index.responseData).flatMap {
+            inner
+            ?? decoder.span(index.responseData).flatMap {
                 reading.outcome.spans.contains($0) ? decoder.octets(of: $0) : nil
             } ?? []
         let wasOpened = decoded.derived(from: .plain, decoder, reading.outcome)

@@ -43,7 +43,7 @@ public struct SecretStore: Sendable, Equatable {
     /// Adds what a text said; a line that is a name and octets becomes a record, `mrz`, `can`, `pin` and `puk` under these names.
     public mutating func add(lines new: [SecretLine]) {
         lines += new
-        add(new.compactMap(\.record))
+        add(new.flatMap(\.records))
     }
 
     /// This store's secrets before those of `other`.

@@ -5,6 +5,7 @@ public import Flows
 import FoundationEssentials
 import Glibc
 import Octets
+import SecureElementCredential
 import Synchronization
 public import TagTransport
 public import TraceFile
@@ -154,7 +155,11 @@ public final class Recording: Sendable {
             let (result, text) = try await CallContext.$current.withValue(
                 call,
                 operation: {
-                    try await CardEnvironment.with(recorder.environment(for: call), isolation: isolation, body)
+                    try await CredentialObservation.$current.withValue(
+                        CredentialObservation(RecordingCredentialObserver(recorder: recorder, parent: call)),
+                        operation: {
+                            try await CardEnvironment.with(recorder.environment(for: call), isolation: isolation, body)
+                        }, isolation: isolation)
                 },
                 isolation: isolation
             )

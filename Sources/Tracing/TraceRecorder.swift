@@ -73,6 +73,7 @@ final class TraceRecorder: Sendable {
     let state: Mutex<State>
     let session: String
     private let now: @Sendable () -> UInt64
+    private let skipped: SkippedTime
 
     init(
         creating path: String, session: String, header: TraceHeader, secrets: SecretsPlacement, replacing: Bool,
@@ -87,7 +88,9 @@ final class TraceRecorder: Sendable {
             )
         }
         self.session = session
-        self.now = now
+        let skipped = SkippedTime()
+        self.skipped = skipped
+        self.now = { now() &+ skipped.nanoseconds.load(ordering: .relaxed) }
         state = Mutex(State(writer: writer, secrets: side, embedsSecrets: secrets == .embedded))
     }
 
@@ -296,4 +299,14 @@ final class TraceRecorder: Sendable {
     }
 
     func currentTime() -> UInt64 { now() }
+
+    /// Moves the stamps of later rows on: a session lives by a clock of its own, and its time went on.
+    func skipTime(_ nanoseconds: Int64) {
+        skipped.nanoseconds.wrappingAdd(UInt64(clamping: nanoseconds), ordering: .relaxed)
+    }
+}
+
+/// How much time passed on a clock that stands still but when it is moved.
+private final class SkippedTime: Sendable {
+    let nanoseconds = Atomic<UInt64>(0)
 }

@@ -25,7 +25,7 @@ public struct VirtualCardKind: Sendable {
 /// Every kind of virtual card there is.
 public enum VirtualCardCatalog {
     /// Every summary fits a help text of 80 columns.
-    public static let kinds: [VirtualCardKind] = [passport, filesystem, desfire, ntag424]
+    public static let kinds: [VirtualCardKind] = [passport, filesystem, desfire, ntag424, secureElement]
 
     /// - Throws: ``VirtualCardError`` with the code `unknownKind`, the nearest kind in its text.
     public static func kind(named name: String) throws(VirtualCardError) -> VirtualCardKind {

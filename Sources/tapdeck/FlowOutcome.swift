@@ -32,6 +32,8 @@ enum FlowOutcome {
         switch flow {
         case "passport": return passport(value)
         case "apdu": return script(value, argumentsJSON)
+        // Its steps were shown as they happened.
+        case "credential": return []
         case "desfire", "ntag424", "ndef": return CardLines.lines(flow, value)
         default: return [outcome]
         }

@@ -11,6 +11,8 @@ import TraceFile
 struct TreeView {
     private var start: UInt64?
     private var late: [Annotation] = []
+    /// The field of the frame in whose place those of another buffer are written, and how far they are moved, in bits.
+    private var inline: (field: Int, buffer: Int, shift: Int)?
     private static let bytesColumn = 6
     private static let nameColumn = 24
     private static let perLine = 32
@@ -108,22 +110,44 @@ struct TreeView {
 
     // MARK: - Fields
 
-    private func body(_ row: DecodedRow, _ text: inout TextBuffer) {
+    private mutating func body(_ row: DecodedRow, _ text: inout TextBuffer) {
+        // What an APDU carries stands where it lies in the frame, read as far as nothing hides it.
+        let carried = row.derived.last { $0.origin == .unwrapped && carrier(of: $0, row) != nil }
+        if let carried, let field = carrier(of: carried, row) {
+            inline = (field: field, buffer: carried.number, shift: row.fields[field].start - 8)
+        }
         fields(row, buffer: 0, &text)
+        inline = nil
         for buffer in row.derived where buffer.origin != .remembered {
             switch buffer.origin {
+            case .unwrapped where carried != nil || buffer.count == 1: continue
+            case .plain where row.fields.contains { $0.buffer == buffer.number && $0.path.hasPrefix("desfire.") }:
+                line("  = \(pad("opened", Self.nameColumn - 4))\(buffer.count) bytes", &text)
+                fields(row, buffer: buffer.number, indent: 2, &text)
             case .plain: for part in plain(row, buffer) { line(part, &text) }
-            case .opened, .gathered, .remembered:
+            case .opened, .gathered, .remembered, .unwrapped:
                 line("  = \(pad(buffer.origin.rawValue, Self.nameColumn - 4))\(buffer.count) bytes", &text)
                 fields(row, buffer: buffer.number, indent: 2, &text)
             }
         }
     }
 
-    private func fields(_ row: DecodedRow, buffer: Int, indent: Int = 0, _ text: inout TextBuffer) {
+    /// The field of the frame that is what a buffer holds after its first octet.
+    private func carrier(of buffer: DerivedBuffer, _ row: DecodedRow) -> Int? {
+        row.fields.firstIndex {
+            guard $0.buffer == 0, $0.path.hasSuffix(".data"), $0.bits == 8 * (buffer.count - 1),
+                case .octets(let octets) = $0.value
+            else { return false }
+            return octets.elementsEqual(buffer.octets.dropFirst())
+        }
+    }
+
+    private mutating func fields(
+        _ row: DecodedRow, buffer: Int, indent: Int = 0, from first: Int = 0, shift: Int = 0, _ text: inout TextBuffer
+    ) {
         let fields = row.fields
         var place = 0
-        var end = 0
+        var end = first
         let isWide = (buffer == 0 ? row.row.body.count : row.derived.first { $0.number == buffer }?.count ?? 0) > 0x100
         func next() -> Int? {
             while place < fields.count, fields[place].buffer != buffer || fields[place].bits == 0 { place += 1 }
@@ -133,7 +157,13 @@ struct TreeView {
             let field = fields[number]
             place += 1
             // Bits of a group that was shown as a whole.
-            if field.start < end { continue }
+            if field.start < end || (field.shape == .composite && field.start < first) { continue }
+            if let inline, inline.field == number {
+                end = field.start + field.bits
+                self.inline = nil
+                self.fields(row, buffer: inline.buffer, indent: indent, from: 8, shift: inline.shift, &text)
+                continue
+            }
             if field.shape == .header, let valueNumber = next(), isHead(field, of: fields[valueNumber]) {
                 let value = fields[valueNumber]
                 place += 1
@@ -141,7 +171,8 @@ struct TreeView {
                 let isLeaf = value.shape == .leaf
                 let words = isLeaf ? words(value, valueNumber, row) : value.label == name(value) ? "" : value.label
                 write(
-                    field.start / 8, isLeaf ? "\(Hex.encode(octets)) \(hex(value, row))" : Hex.encode(octets), name(value), words,
+                    (field.start + shift) / 8, isLeaf ? "\(Hex.encode(octets)) \(hex(value, row))" : Hex.encode(octets),
+                    name(value), words,
                     isWide, indent, &text)
                 if isLeaf { end = value.start + value.bits }
                 continue
@@ -149,17 +180,18 @@ struct TreeView {
             if field.shape == .composite {
                 guard case .number = field.value else { continue }
                 write(
-                    field.start / 8, Hex.encode(octets(of: field, row)), name(field), words(field, number, row), isWide, indent,
+                    (field.start + shift) / 8, Hex.encode(octets(of: field, row)), name(field), words(field, number, row), isWide,
+                    indent,
                     &text)
                 end = field.start + field.bits
                 continue
             }
             if let following = next(), let offset = offset(row, field, fields[following]) {
-                write(field.start / 8, offset.hex, "p1p2", "offset \(offset.value)", isWide, indent, &text)
+                write((field.start + shift) / 8, offset.hex, "p1p2", "offset \(offset.value)", isWide, indent, &text)
                 place += 1
                 continue
             }
-            write(field.start / 8, hex(field, row), name(field), words(field, number, row), isWide, indent, &text)
+            write((field.start + shift) / 8, hex(field, row), name(field), words(field, number, row), isWide, indent, &text)
         }
     }
 

@@ -8,7 +8,7 @@ import VirtualCards
 
 @Suite struct FlowTableTests {
     @Test func everyFlowIsFoundByItsNameAndNamesAreUnique() {
-        #expect(FlowTable.all.map(\.name) == ["passport", "apdu", "desfire", "ntag424", "ndef"])
+        #expect(FlowTable.all.map(\.name) == ["passport", "apdu", "desfire", "ntag424", "ndef", "credential"])
         for flow in FlowTable.all { #expect(FlowTable.named(flow.name)?.function == flow.function) }
         #expect(FlowTable.named("nothing") == nil)
     }

@@ -8,7 +8,8 @@ import Testing
 /// Promises about the grammars of `Grammars/` as a library.
 @Suite struct Library {
     static let names = [
-        "atr", "bac", "credentialSession", "desfire", "emrtd", "iso14443", "iso7816", "pcscReader", "secureMessaging", "t1",
+        "atr", "bac", "credentialSession", "desfire", "emrtd", "globalPlatform", "iso14443", "iso7816", "pcscReader",
+        "secureMessaging", "t1",
     ]
     private var program: Program { Shipped.set.program }
 

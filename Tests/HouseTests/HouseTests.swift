@@ -83,7 +83,8 @@ struct SwiftFile: Sendable {
 
     /// The house's targets in the order in which they may depend on each other: one imports only what stands above it.
     private static let order = [
-        "CPCSCLite", "CLibCrypto", "CPcap", "CZlib", "Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC",
+        "CPCSCLite", "CLibCrypto", "CPcap", "CZlib", "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets",
+        "PCSC",
         "CoreExtendedNFC",
         "SimulatedSecureElement", "SecureElementCredential", "VirtualCards", "Flows", "TraceFile", "Tracing", "GrammarRuntime",
         "GrammarLanguage", "GrammarLibrary", "TraceDecoding", "Replay", "Fuzzing", "tapdeck",

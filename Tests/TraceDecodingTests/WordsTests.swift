@@ -37,7 +37,7 @@ import TraceFile
         ("00B10000045402800000", "READ BINARY at 32768"), ("0CB000040D9701128E082EA28A70F3C7B53500", "READ BINARY at 4"),
         ("0020000104FFFFFFFF", "VERIFY 01"), ("00200081", "VERIFY, tries of 81"), ("00C0000010", "GET RESPONSE 16"),
         ("00B2010400", "READ RECORD 1"), ("FF820000060102030405FF", "reader: LOAD KEYS"),
-        ("90BD000007010000003000 0000", "DESFire ReadData"),
+        ("90BD000007010000003000 0000", "ReadData"),
         ("80CA9F7F00", "GET DATA 9F7F"), ("00", "1 bytes that are no command"), ("", "0 bytes that are no command"),
     ]
 

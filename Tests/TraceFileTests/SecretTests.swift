@@ -150,19 +150,24 @@ import Testing
             puk 31415926
 
             desfire aid 01F4A1 key 0 aes 00112233445566778899AABBCCDDEEFF an10922
-            scp03 kvn 30 enc 00 mac 11 dek 22
+            scp03 kvn 30 enc 404142434445464748494A4B4C4D4E4F mac 101112131415161718191A1B1C1D1E1F dek 202122232425262728292A2B2C2D2E2F
             bac.seed 239AB9CB 282DAF66 231DC5A4DF6BFBAE
             """
         let store = try SecretStore.load(text: text)
         #expect(
             store.lines == [
                 .mrz("L898902C<369080619406236"), .can("123456"), .pin("271828"), .puk("31415926"),
-                .desfire(["aid", "01F4A1", "key", "0", "aes", "00112233445566778899AABBCCDDEEFF", "an10922"]),
-                .scp03(["kvn", "30", "enc", "00", "mac", "11", "dek", "22"]),
+                .desfire(
+                    DESFireSecret(
+                        application: [0x01, 0xF4, 0xA1], keyNumber: 0, type: "aes",
+                        octets: try Hex.decode("00112233445566778899AABBCCDDEEFF"),
+                        isDiversified: true)),
+                .scp03(version: 0x30, enc: Array(0x40...0x4F), mac: Array(0x10...0x1F), dek: Array(0x20...0x2F)),
                 .given(name: "bac.seed", octets: try Hex.decode("239AB9CB282DAF66231DC5A4DF6BFBAE")),
             ]
         )
         #expect(store.value(named: "bac.seed")?.count == 16)
+        #expect(store.value(named: "globalPlatform.mac") == Array(0x10...0x1F))
         #expect(store.value(named: "mrz") == [UInt8]("L898902C<369080619406236".utf8))
         #expect(store.value(named: "pin") == [UInt8]("271828".utf8))
         #expect(store.value(named: "puk") == [UInt8]("31415926".utf8))
@@ -171,8 +176,10 @@ import Testing
     @Test(arguments: [
         ("mrz", 1, 4), ("# x\n\ncan 12a4", 3, 5), ("pin 12-4", 1, 5), ("puk", 1, 4), ("bac.seed 00zz", 1, 12),
         ("bac.seed 001", 1, 13), ("bac.seed", 1, 9),
+        ("scp03", 1, 6), ("scp03 kvn 30 enc 00", 1, 18), ("scp03 kvm 30", 1, 7), ("scp03 kvn", 1, 10),
         ("seed 00", 1, 1),
-        ("a.b.c 00", 1, 1), ("mrz A B", 1, 7), ("  desfire", 1, 10), ("\u{1F600} 00", 1, 1),
+        ("a.b.c 00", 1, 1), ("mrz A B", 1, 7), ("  desfire", 1, 10), ("desfire aid 01F4 key 0 aes 00", 1, 13),
+        ("desfire aid 01F4A1 key 0 rsa 00", 1, 26), ("desfire aid 01F4A1 key 0 aes 00", 1, 30), ("\u{1F600} 00", 1, 1),
     ]) func aLineThatNothingCanBeMadeOfIsNamed(_ text: String, _ line: Int, _ column: Int) {
         do throws(TraceFileError) {
             _ = try SecretStore.load(text: text, name: "KEYS")

@@ -13,8 +13,10 @@ public enum GrammarVocabulary {
     public static let words = Set([
         "and", "any", "as", "blame", "but", "closed", "contested", "decode", "error", "event", "expect", "final", "given",
         "illegal",
-        "in", "initial", "inverse", "let", "more", "near", "next", "nonce", "not", "note", "observe", "ok", "on", "open", "or",
-        "otherwise", "part", "refine", "request", "response", "resync", "secret", "see", "start", "state", "stop", "var", "warn",
+        "in", "initial", "inverse", "keep", "let", "more", "near", "next", "nonce", "not", "note", "observe", "ok", "on", "open",
+        "or",
+        "otherwise", "part", "protected", "readonly", "refine", "request", "response", "resync", "secret", "see", "start",
+        "state", "stop", "var", "warn",
         "when", "with", "yield",
     ])
 
@@ -27,6 +29,6 @@ public enum GrammarVocabulary {
 
     /// What expressions may ask for without a declaration.
     public static let functions = Set([
-        "remaining", "peek", "count", "has", "number", "raw", "before", "pad", "unpad", "joined", "hex", "text",
+        "remaining", "peek", "count", "has", "number", "raw", "before", "pad", "unpad", "joined", "kept", "hex", "text",
     ])
 }

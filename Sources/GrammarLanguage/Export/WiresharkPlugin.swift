@@ -328,7 +328,8 @@ struct LuaWriter {
     }
 
     private mutating func gatherLines(reachable: [Int]) -> [String] {
-        program.gathers.map { info in
+        // Parts of what is protected are of no use where nothing is opened.
+        program.gathers.filter { !$0.isProtected }.map { info in
             var parts = [
                 "grammar = \(Lua.quoted(info.grammar))", "request = \(info.ofRequest)", "root = \(info.root)",
                 "part = \(info.part)", "more = \(function(info.more))",

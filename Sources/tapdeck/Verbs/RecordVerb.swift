@@ -19,6 +19,7 @@ enum RecordVerb: Verb {
         "    --mrz-key KEY | --can CAN | --number N --birth D --expiry D [--dg LIST] [--csca FILE]",
         "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] apdu SCRIPT",
         "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] desfire|ntag424|ndef [--key N=VALUE ...]",
+        "record [-o FILE] [--rules RULES] [--real-time] [--element simulated|reader] [--store DIR] [--key KEY] credential STEPS",
     ]
     static let options =
         [
@@ -29,11 +30,12 @@ enum RecordVerb: Verb {
             OptionSpec("--wait", .required("S"), "seconds to wait for a card; 60 at a terminal, else 0"),
             OptionSpec("--embed-secrets", .none, "keep the secrets inside the trace"),
             OptionSpec("--no-secrets", .none, "keep no secrets: such a trace cannot be replayed by itself"),
-        ] + PassportOptions.specs + CardKeyOptions.specs
+        ] + PassportOptions.specs + CardKeyOptions.specs + CredentialRecording.specs
     static let details = [
         "SCRIPT has a command in hex a line; # comments; !reset, !remove, !wait MS; = HEX or = 90?? checks the answer.",
         "An MRZ key has < in it and must be quoted: --mrz-key 'L898902C<369080619406236'",
         "virtual:KIND?options=FILE takes the card's options from a file; tapdeck virtual --help lists them.",
+        "STEPS has a call of a credential session a line: enterWiredMode C1; -> RESULT or throws ERROR checks it; wait 16 s.",
         "Status 0 when the flow succeeded, 1 when the card or a check refused, 3 when reader or card went away.",
     ]
 
@@ -53,6 +55,14 @@ enum RecordVerb: Verb {
         let placement = try placement(arguments)
         // Nobody is to wait for a card and then be told that the file is there already.
         if access(path, F_OK) == 0, !arguments.has("--force") { throw TraceAccess.failure(TraceFileError(.exists, path: path)) }
+        if flowName == CredentialFlow.name {
+            let credential = try await CredentialRecording.open(arguments, terminal)
+            let session = RecordSession(
+                flow: flow, argumentsJSON: credential.argumentsJSON, path: path, placement: placement, terminal: terminal)
+            return try await CredentialWorld.$current.withValue(credential.world) {
+                try await session.run(over: credential.transport, replacing: arguments.has("--force"), arguments)
+            }
+        }
         let argumentsJSON = try flowArguments(flowName, arguments, terminal)
         let session = RecordSession(
             flow: flow, argumentsJSON: argumentsJSON, path: path, placement: placement, terminal: terminal)
@@ -110,6 +120,11 @@ struct RecordSession: Sendable {
         }
         let start = ContinuousClock.now
         let stages = StageLines(terminal: terminal)
+        // The steps of a credential script are its result, and shown as they happen.
+        let isScript = flow.name == CredentialFlow.name && !arguments.wantsJSON
+        let terminal = terminal
+        let progress: @Sendable (String) -> Void = { text in if isScript { terminal.result(text) } }
+        if isScript { terminal.note("line  call                                     state after") }
         var failure: FlowFailure?
         var outcome = ""
         do {
@@ -117,10 +132,11 @@ struct RecordSession: Sendable {
                 try await PassportProgress.$observer.withValue(PassportProgress.Observer { stages.show($0) }) {
                     // The card is nobody else's for the length of the flow.
                     guard let reader = transport as? PCSCTransport else {
-                        return try await recording.run(flow: flow, argumentsJSON: argumentsJSON, over: transport)
+                        return try await recording.run(
+                            flow: flow, argumentsJSON: argumentsJSON, over: transport, progress: progress)
                     }
                     return try await reader.withTransaction {
-                        try await recording.run(flow: flow, argumentsJSON: argumentsJSON, over: reader)
+                        try await recording.run(flow: flow, argumentsJSON: argumentsJSON, over: reader, progress: progress)
                     }
                 }
             }
@@ -147,6 +163,11 @@ struct RecordSession: Sendable {
         return loss?.status ?? .fine
     }
 
+    /// The steps of a credential script.
+    private var stepCount: Int? {
+        (try? JSONValue.parse(argumentsJSON))?["script"]?.stringValue.flatMap { try? CredentialScript($0) }?.lines.count
+    }
+
     /// Size, what went wrong first, and the next command.
     private func closing(_ summary: RecordingSummary, _ elapsed: Duration, _ failure: FlowFailure?, _ loss: FlowLoss?) {
         let nanoseconds =
@@ -162,6 +183,11 @@ struct RecordSession: Sendable {
             }
         }
         if let loss { terminal.error([loss.text]) }
+        if flow.name == CredentialFlow.name, failure == nil, let count = stepCount {
+            terminal.note("\(count) of \(count) steps as written; \(path), \(grouped(summary.rows)) rows")
+            terminal.note("  tapdeck show \(path)")
+            return
+        }
         let exchanges = "\(grouped(summary.exchanges)) exchange\(summary.exchanges == 1 ? "" : "s")"
         terminal.note("\(path): \(exchanges), \(SummaryLine.span(nanoseconds)), \(size(summary.byteCount))")
         if flow.name == "passport", placement != .none {

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+
+import CardCrypto
+public import FoundationEssentials
+public import GlobalPlatform
+import Octets
+public import TagTransport
+
+/// Hands the person's authorisation to applets: what GlobalPlatform's broker interface (GPC_SPE_157) does on an element
+/// that has one.
+public protocol AuthorizationBroker: Sendable {
+    func deliverAuthorization(to instances: [[UInt8]]) async
+}
+
+/// A GlobalPlatform secure element behind any transport: a card in a reader, or the simulated element in this process.
+///
+/// One connection carries the wired and the contactless interface, and is never reset between them. Where a contactless
+/// registry answers it is not needed: the host lets a reader reach the emulated instances alone.
+public actor GlobalPlatformElement: SecureElement {
+    let transport: any NFCTagTransport
+    let host: GlobalPlatformHost
+    let registry: CredentialRegistry
+    let configurations: [ProductConfiguration]
+    private let broker: (any AuthorizationBroker)?
+    /// What a reader has selected, and which instance that is.
+    private var contactlessInstance: ProductConfiguration.Instance?
+    private var contactlessAID: [UInt8] = []
+
+    /// - Parameters:
+    ///   - keys: of the issuer security domain; without them credentials can be used and not managed.
+    ///   - configurations: what can be provisioned.
+    public init(
+        transport: any NFCTagTransport, keys: GlobalPlatformKeys?, configurations: [ProductConfiguration],
+        registry: CredentialRegistry, broker: (any AuthorizationBroker)? = nil
+    ) {
+        self.transport = transport
+        host = GlobalPlatformHost(transport: PlainChaining(transport: transport), keys: keys)
+        self.configurations = configurations
+        self.registry = registry
+        self.broker = broker
+    }
+
+    public func open() async throws(SecureElementError) {
+        try await mapping(isBefore: true) { _ = try await host.select() }
+    }
+
+    public func close() async { await host.forgetChannel() }
+
+    /// Nothing, unless the card's production data (`9F7F`) and a certificate (`7F21`) can be read.
+    public func information() async throws(SecureElementError) -> CredentialSession.SecureElementInfo? {
+        try await mapping {
+            do {
+                try await host.select()
+                let production = try await host.getData(0x9F7F)
+                let certificate = try await host.getData(0x7F21)
+                guard let object = try? TLV.first(in: production[...]), object.value.count >= 10 else { return nil }
+                // Operating system release level: octets 9 and 10 of the production data.
+                let release = Array(object.value)[8..<10]
+                return CredentialSession.SecureElementInfo(
+                    hardwareReleaseVersionInfo: "JCOP \(release.first ?? 0).\(release.last ?? 0)",
+                    secureElementPlatformSigningCertificate: Data(certificate))
+            } catch is GlobalPlatformError {
+                return nil
+            }
+        }
+    }
+
+    public func knownCredential(_ identifier: UUID) async -> StoredCredential? { registry.credential(identifier) }
+
+    public func pendingCredentials() async -> [UUID] {
+        registry.credentials.filter { $0.installation == .pending }.map(\.identifier)
+    }
+
+    // MARK: - Wired
+
+    public func select(instance aid: [UInt8]) async throws(SecureElementError) {
+        try await mapping { _ = try await host.select(aid) }
+    }
+
+    public func transceive(_ command: [UInt8]) async throws(SecureElementError) -> [UInt8] {
+        try await mapping { try await transport.sendAPDU(try CommandAPDU(bytes: command)).octets }
+    }
+
+    public func deselect() async throws(SecureElementError) {
+        try await mapping { _ = try await host.select() }
+    }
+
+    // MARK: - Contactless
+
+    public func authorize(instances: [[UInt8]]) async throws(SecureElementError) {
+        await broker?.deliverAuthorization(to: instances)
+    }
+
+    public func activateContactless(instances: [[UInt8]]) async throws(SecureElementError) {
+        contactlessInstance = nil
+        contactlessAID = []
+    }
+
+    public func deactivateContactless(instances: [[UInt8]]) async throws(SecureElementError) {
+        contactlessInstance = nil
+        try await mapping { _ = try await host.select() }
+    }
+
+    public func contactless(_ command: [UInt8]) async throws(SecureElementError) -> ContactlessAnswer {
+        let response = try await transceive(command)
+        guard response.suffix(2) == [0x90, 0x00], command.count >= 4 else { return ContactlessAnswer(response: response) }
+        if command[1] == 0xA4, command[2] == 0x04, let parsed = try? CommandAPDU(bytes: command) {
+            noteSelection(Array(parsed.data ?? Data()))
+            return ContactlessAnswer(response: response)
+        }
+        guard let instance = contactlessInstance, instance.transactionInstructions.contains(command[1]) else {
+            return ContactlessAnswer(response: response)
+        }
+        let event = ContactlessAnswer.Transaction(instanceAID: contactlessAID, data: [command[1]] + response.dropLast(2))
+        return ContactlessAnswer(response: response, transaction: event)
+    }
+
+    private func noteSelection(_ name: [UInt8]) {
+        contactlessInstance = nil
+        for credential in registry.credentials {
+            guard let place = credential.instances.firstIndex(where: { $0.instanceAID.starts(with: name) }) else { continue }
+            let known = configurations.first { $0.identifier == credential.configuration }?.instances
+            contactlessInstance = known.flatMap { $0.indices.contains(place) ? $0[place] : nil }
+            contactlessAID = credential.instances[place].instanceAID
+            return
+        }
+    }
+
+    public func counter(ofSecurityDomain aid: [UInt8]) async throws(SecureElementError) -> Int? {
+        try await mapping {
+            do {
+                try await host.select(aid)
+                return try await host.sequenceCounter()
+            } catch let error as GlobalPlatformError where error.code == .notFound || error.code == .malformedResponse {
+                return nil
+            }
+        }
+    }
+
+    // MARK: - Errors
+
+    /// - Parameter isBefore: nothing had been taken yet, so that a card that is not there is not one that was taken back.
+    func mapping<Value: Sendable>(
+        isBefore: Bool = false, _ body: () async throws -> Value
+    ) async throws(SecureElementError) -> Value {
+        do { return try await body() } catch let error as SecureElementError {
+            throw error
+        } catch let error as TransportError {
+            throw Self.map(error, isBefore: isBefore)
+        } catch let error as GlobalPlatformError {
+            throw Self.map(error)
+        } catch {
+            throw SecureElementError(.fault, "\(error)")
+        }
+    }
+
+    private static func map(_ error: TransportError, isBefore: Bool) -> SecureElementError {
+        switch error.case {
+        case .sharingViolation, .readerUnavailable, .serviceUnavailable: SecureElementError(.busy, error.description)
+        case .tagConnectionLost, .tagReset, .timeout, .cancelled:
+            SecureElementError(isBefore ? .busy : .takenBack, error.description)
+        default: SecureElementError(.fault, error.description)
+        }
+    }
+
+    /// The table of status words (section 3.4 of the rules).
+    private static func map(_ error: GlobalPlatformError) -> SecureElementError {
+        switch error.code {
+        case .outOfMemory: SecureElementError(.noRoom, error.description)
+        case .applicationNotFound, .notFound: SecureElementError(.noSuchCredential, error.description)
+        case .locked: SecureElementError(.conditions, error.description)
+        default: SecureElementError(.fault, error.description)
+        }
+    }
+}
+
+/// Chains over the transport's own ``sendAPDU(_:)``, as every transport does that says nothing else.
+private struct PlainChaining: ISO7816TagTransporting {
+    let transport: any NFCTagTransport
+    var initialAID: String { "" }
+    var identifier: Data { transport.identifier }
+    func send(_ data: Data) async throws -> Data { try await transport.send(data) }
+    func sendAPDU(_ apdu: CommandAPDU) async throws -> ResponseAPDU { try await transport.sendAPDU(apdu) }
+}
