@@ -51,11 +51,12 @@ struct Comparison {
     private func command(_ difference: RecordedCard.Difference, _ result: Result<String?, any Error>) -> Divergence {
         let steps = card.transport.steps
         switch difference {
-        case .command(let index, let recorded, let now):
+        case .command(let index, let difference):
+            let recorded = difference.recorded
             var divergence = base(.command, at: steps[index], index: index, result)
             divergence.frame = recorded.frame
-            divergence.field = field(recorded: recorded, now: now)
-            divergence.notes += commandNotes(at: index, recorded: recorded.octets, now: now)
+            divergence.field = field(recorded: recorded, now: difference.now)
+            divergence.notes += commandNotes(at: index, recorded: recorded.octets, now: difference.now)
             return divergence
         case .argument(let index, let argument, let now):
             var divergence = base(.command, at: steps[index], index: index, result)

@@ -14,7 +14,7 @@ final class RecordedCard: Sendable {
     /// The first thing that was not as recorded.
     enum Difference: Sendable {
         /// Another command than the recorded one.
-        case command(step: Int, recorded: RecordedSession.Octets, now: [UInt8])
+        case command(step: Int, MatchDifference)
         /// The recorded structured call with another argument.
         case argument(step: Int, name: String, now: [String: JSONValue])
         /// Something of another kind: a reset where a command was recorded.
@@ -31,9 +31,13 @@ final class RecordedCard: Sendable {
     }
 
     let transport: RecordedSession.Transport
+    private let matching: any Matching
     private let state = Mutex(State())
 
-    init(_ transport: RecordedSession.Transport) { self.transport = transport }
+    init(_ transport: RecordedSession.Transport, matching: (any Matching)? = nil) {
+        self.transport = transport
+        self.matching = matching ?? BytesMatching(transport)
+    }
 
     var difference: Difference? { state.withLock { $0.difference } }
     /// The steps that were asked for and answered.
@@ -43,24 +47,29 @@ final class RecordedCard: Sendable {
     static let stopped = TransportError(.tagConnectionLost, detail: "the replay has stopped: this is not what was recorded")
 
     func apdu(_ command: [UInt8]) throws(TransportError) -> [UInt8] {
-        let answer: RecordedSession.Answer = try take("a command APDU", command) { step in
-            if case .apdu(_, let recorded, let answer) = step { return (recorded, answer) }
-            return nil
-        }
-        return try give(answer)
+        try give(
+            take("a command APDU", command) { step in
+                if case .apdu = step { return true }
+                return false
+            }
+        )
     }
 
     func frame(_ frame: [UInt8]) throws(TransportError) -> [UInt8] {
-        let answer: RecordedSession.Answer = try take("a frame", frame) { step in
-            if case .frame(_, let recorded, let answer) = step { return (recorded, answer) }
-            return nil
-        }
-        return try give(answer)
+        try give(
+            take("a frame", frame) { step in
+                if case .frame = step { return true }
+                return false
+            }
+        )
     }
 
     func reset() throws(TransportError) -> [UInt8] {
         try event("a reset") { step in
-            if case .reset(_, let atr) = step { return .success(atr) }
+            if case .reset(_, let atr) = step {
+                matching.reset()
+                return .success(atr)
+            }
             if case .failedEvent(_, let error) = step { return .failure(error) }
             return nil
         }
@@ -108,19 +117,20 @@ final class RecordedCard: Sendable {
     // MARK: - Steps
 
     private func take(
-        _ what: String, _ octets: [UInt8], _ match: (RecordedSession.Step) -> (RecordedSession.Octets, RecordedSession.Answer)?
+        _ what: String, _ octets: [UInt8], _ isOfKind: (RecordedSession.Step) -> Bool
     ) throws(TransportError) -> RecordedSession.Answer {
         try state.withLock { state throws(TransportError) in
             let step = try current(&state, what: what, octets: octets)
-            guard let (recorded, answer) = match(step) else {
+            guard isOfKind(step) else {
                 throw differ(.kind(step: state.next, now: what, nowOctets: octets), &state)
             }
-            guard recorded.matches(octets) else {
-                throw differ(.command(step: state.next, recorded: recorded, now: octets), &state)
+            let command = matching.open(octets)
+            if let difference = matching.difference(of: command, from: state.next) {
+                throw differ(.command(step: state.next, difference), &state)
             }
-            if case .notRecorded = answer { throw differ(.unanswered(step: state.next), &state) }
+            if case .notRecorded = step.answer { throw differ(.unanswered(step: state.next), &state) }
             state.next += 1
-            return answer
+            return matching.answer(to: command, from: state.next - 1)
         }
     }
 
@@ -143,10 +153,7 @@ final class RecordedCard: Sendable {
         guard state.next < transport.steps.count else {
             let times = transport.steps.count { step in
                 guard let octets else { return false }
-                switch step {
-                case .apdu(_, let recorded, _), .frame(_, let recorded, _): return recorded.octets == octets
-                default: return false
-                }
+                return step.command?.octets == octets
             }
             throw differ(.extra(now: octets, what: what, recordedTimes: times), &state)
         }
