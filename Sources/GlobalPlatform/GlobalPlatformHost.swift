@@ -67,6 +67,8 @@ public actor GlobalPlatformHost {
             let scp02 = try SCP02(keys: keys, level: level, hostChallenge: hostChallenge, offer: offer)
             environment.logKey("globalPlatform.sEnc", scp02.encryptionKey)
             environment.logKey("globalPlatform.sMac", scp02.macKey)
+            // No level of SCP02 here asks for an R-MAC: its key is the C-MAC's for whoever reads the log.
+            environment.logKey("globalPlatform.sRmac", scp02.macKey)
             environment.logKey("globalPlatform.dek", scp02.dataKey)
             opened = scp02
         } else {

@@ -95,13 +95,15 @@ extension Compiler {
         for number in program.exchanges.indices { byRoot[program.exchanges[number].request, default: []].append(number) }
         let heights = heights()
         for root in byRoot.keys.sorted() {
-            // A grammar that uses another knows more than it: its exchanges are tried first.
-            let numbers = (byRoot[root] ?? []).enumerated().sorted { left, right in
-                let (a, b) = (
-                    heights[program.exchanges[left.element].grammar] ?? 0, heights[program.exchanges[right.element].grammar] ?? 0
-                )
-                return a != b ? a > b : left.offset < right.offset
-            }.map(\.element)
+            // A grammar that uses another knows more than it: its exchanges are tried first. Of equal ones, those that ask for a
+            // session's state are: they hold for a card that is known.
+            let numbers = (byRoot[root] ?? []).map { number in
+                (number: number, height: heights[program.exchanges[number].grammar] ?? 0, asks: asksForState(number))
+            }.enumerated().sorted { left, right in
+                let (a, b) = (left.element, right.element)
+                if a.height != b.height { return a.height > b.height }
+                return a.asks != b.asks ? a.asks : left.offset < right.offset
+            }.map(\.element.number)
             var counts: [Int: Int] = [:]
             // Names in a guard are those of its own grammar.
             let saved = grammar
@@ -142,6 +144,24 @@ extension Compiler {
             for (name, used) in uses { result[name] = min(16, (used.map { result[$0, default: 0] + 1 }.max() ?? 0)) }
         }
         return result
+    }
+
+    /// Whether an exchange's guard holds in a state of a session only.
+    private mutating func asksForState(_ exchange: Int) -> Bool {
+        let saved = grammar
+        defer { grammar = saved }
+        grammar = program.exchanges[exchange].grammar
+        let scope = exchangeScopes[exchange].scope
+        func asks(_ condition: Expression?) -> Bool {
+            switch condition {
+            case .binary(.and, let left, let right, _)?: return asks(left) || asks(right)
+            case let other?:
+                if case .state? = resolve(other, scope) { return true }
+                return false
+            case nil: return false
+            }
+        }
+        return asks(exchangeScopes[exchange].condition)
     }
 
     /// The parts `field == constant` of a guard that must all hold.

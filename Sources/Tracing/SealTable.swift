@@ -48,7 +48,11 @@ public enum SealTable {
         ("DISABLE and ENABLE VERIFICATION, of GSM 11.11 too", { isOf($0, 0x26, 0x28) }),
         ("RESET RETRY COUNTER", { isOf($0, 0x2C, 0x2D) }),
         ("PUT KEY, STORE DATA of GlobalPlatform, on every channel", { isGlobalPlatform($0) && isOf($0, 0xD8, 0xE2) }),
-        ("ChangeKey, ChangeKeyEV2, SetConfiguration of DESFire", { $0.first == 0x90 && isOf($0, 0xC4, 0xC6, 0x5C) }),
+        (
+            "ChangeKey, ChangeKeyEV2, SetConfiguration, CreateTransactionMACFile of DESFire",
+            { $0.first == 0x90 && $0.dropFirst().first.map(secretDESFireCommands.contains) ?? false }
+        ),
+        ("SAM_ChangeKeyEntry of MIFARE SAM", { $0.first.map { $0 & 0xF0 == 0x80 } ?? false && isOf($0, 0xC1, 0x66) }),
         ("PUT DATA of a private key into an OpenPGP card", { isOf($0, 0xDB) && $0.dropFirst(2).elementsEqual([0x3F, 0xFF]) }),
     ]
 
@@ -58,8 +62,11 @@ public enum SealTable {
         ("LOAD KEYS", 0x82), ("VERIFY", 0x20), ("CHANGE REFERENCE DATA", 0x24), ("RESET RETRY COUNTER", 0x2C),
     ]
 
-    /// Native DESFire commands whose parameters are secret, as frames without the ISO/IEC 7816-4 wrapping.
-    private static let secretDESFireCommands: Set<UInt8> = [0xC4, 0xC6, 0x5C]
+    /// DESFire commands whose parameters hold a key, wrapped in ISO/IEC 7816-4 or native.
+    private static let secretDESFireCommands: Set<UInt8> = [0xC4, 0xC6, 0x5C, 0xCE]
+
+    /// Instructions of class 80 whose answer is a key: SAM_DumpSessionKey and SAM_DumpSecretKey of MIFARE SAM.
+    private static let keyAnswers: Set<UInt8> = [0xD5, 0xD6]
 
     /// Pages of the Type 2 family that hold keys or passwords when written: Ultralight C 2C-2F, Ultralight AES 30-37,
     /// PWD and PACK of Ultralight EV1 and NTAG (12-13, 27-28, 2B-2C, 85-86, E5-E6).
@@ -82,7 +89,14 @@ public enum SealTable {
     // MARK: - Looking it up
 
     private static func places(command: ArraySlice<UInt8>, answer: ArraySlice<UInt8>, depth: Int) -> Places {
-        guard depth > 0, command.count >= 5, let data = dataField(of: command) else { return Places() }
+        guard depth > 0 else { return Places() }
+        if let native = nativeDESFire(command) { return Places(command: [native]) }
+        if command.count >= 4, command.first.map({ $0 & 0xF0 == 0x80 }) ?? false, answer.count > 2,
+            command.dropFirst().first.map(keyAnswers.contains) ?? false
+        {
+            return Places(answer: [0..<answer.count - 2])
+        }
+        guard command.count >= 5, let data = dataField(of: command) else { return Places() }
         let start = command.startIndex
         let ins = command[start + 1]
         let relative = data.lowerBound - start..<data.upperBound - start
@@ -99,6 +113,27 @@ public enum SealTable {
             return insideReaderCommand(command[data], answer: answer, ins: ins, offset: relative.lowerBound, depth: depth)
         }
         return Places()
+    }
+
+    /// The parameters of a native DESFire command behind its first octet, where it is one that holds a key and no APDU: a reader
+    /// passes such commands on as they are.
+    private static func nativeDESFire(_ command: ArraySlice<UInt8>) -> Range<Int>? {
+        guard let first = command.first, secretDESFireCommands.contains(first), command.count > 2, !isAPDU(command) else {
+            return nil
+        }
+        return 2..<command.count
+    }
+
+    /// Whether the lengths of a command APDU of any form fit (ISO/IEC 7816-3 12.1.3).
+    private static func isAPDU(_ command: ArraySlice<UInt8>) -> Bool {
+        guard command.count > 5 else { return command.count > 3 }
+        let start = command.startIndex
+        let rest = command.count - 5
+        let short = Int(command[start + 4])
+        if short != 0 { return short == rest || short + 1 == rest }
+        guard rest >= 2 else { return false }
+        let length = Int(command[start + 5]) << 8 | Int(command[start + 6])
+        return rest == 2 || length != 0 && (length == rest - 2 || length == rest - 4)
     }
 
     private static func trailerKeys(at start: Int) -> [Range<Int>] { [start..<start + 6, start + 10..<start + 16] }

@@ -109,7 +109,7 @@ import TraceFile
             ])
         #expect(rows[1].remarks.isEmpty)
         #expect(rows[3].remarks == ["warn: the rest of an answer did not come, 7 bytes of it are there"])
-        #expect(rows[4].summary == "DESFire AdditionalFrame")
+        #expect(rows[4].summary == "AdditionalFrame")
         #expect(rows[5].text("iso7816.response.sw") == "911C illegal command code")
     }
 
