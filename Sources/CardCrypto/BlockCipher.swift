@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CLibCrypto
+public import Octets
 
 /// A block cipher in CBC mode without padding, over libcrypto.
 public enum BlockCipher: Sendable, Hashable {
@@ -64,7 +65,7 @@ public enum Padding {
 }
 
 /// What went wrong in cryptography. Equality is on the code.
-public struct CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct CryptoError: DetailedError {
     public enum Code: String, Sendable {
         case keyLength
         case dataLength
@@ -90,10 +91,6 @@ public struct CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
         self.code = code
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    public var description: String { detail }
 
     /// The last error of libcrypto's queue, which is emptied.
     static func fromLibrary(_ operation: String) -> CryptoError {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+public import Octets
+
 /// What a card holds to verify terminals' certificates, and how it does so (BSI TR-03110 part 3, 2.5 and B.3).
 ///
 /// Hand it the certificates in order: links of the authority, the document verifier's, the terminal's.
@@ -102,7 +104,7 @@ public struct CVCertificateVerifier: Sendable {
 }
 
 /// Why a card does not take a terminal's certificate.
-public struct CVCertificateRefusal: Error, Sendable, Equatable, CustomStringConvertible {
+public struct CVCertificateRefusal: CodedError {
     public enum Code: String, Sendable {
         /// No key of the authority's reference is at hand.
         case unknownAuthority
@@ -122,8 +124,6 @@ public struct CVCertificateRefusal: Error, Sendable, Equatable, CustomStringConv
         self.code = code
         holder = String(decoding: certificate.holderReference, as: UTF8.self)
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String {
         switch code {

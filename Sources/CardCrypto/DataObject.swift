@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Octets
+public import Octets
 
 /// A data object of BER-TLV or DER with its place in the file that it was read from.
 ///
@@ -140,7 +140,7 @@ extension DataObject {
 }
 
 /// Why a data object is not what its file's standard says, and where. Equality is on the code.
-public struct DataObjectError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct DataObjectError: CodedError {
     public enum Code: String, Sendable {
         /// The octets are no BER-TLV or DER.
         case encoding
@@ -165,8 +165,6 @@ public struct DataObjectError: Error, Sendable, Equatable, CustomStringConvertib
         self.offset = offset
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     /// `77/30/A0`.
     public var pathText: String { path.map(DataObject.hex).joined(separator: "/") }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
-import Octets
+public import Octets
 
 /// What the library may take from the world: random octets, time, readers; and where it tells the keys it agreed on.
 ///
@@ -113,7 +113,7 @@ package struct SystemClock: EnvironmentClock {
 }
 
 /// Why the environment could not give what was asked. Equality is on the code.
-public struct EnvironmentError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct EnvironmentError: CodedError {
     public enum Code: String, Sendable {
         /// The system gave no random octets.
         case noRandom
@@ -134,8 +134,6 @@ public struct EnvironmentError: Error, Equatable, Sendable, CustomStringConverti
         self.code = code
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String { detail.isEmpty ? code.rawValue : detail }
 }

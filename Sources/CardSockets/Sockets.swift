@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+public import Octets
 
 /// Why a link to a reader could not be made or kept. Equality is on the code.
-public struct LinkError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct LinkError: CodedError {
     public enum Code: String, Sendable {
         /// Nothing answers at the address.
         case notReachable
@@ -25,8 +26,6 @@ public struct LinkError: Error, Equatable, Sendable, CustomStringConvertible {
         self.code = code
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String { detail.isEmpty ? code.rawValue : "\(code.rawValue): \(detail)" }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Octets
+public import Octets
 public import TagTransport
 
 /// Commands for a card as text, a step a line.
@@ -149,7 +149,7 @@ public struct AnswerPattern: Sendable, Equatable, CustomStringConvertible {
 }
 
 /// What is wrong with a script, or with an answer, and where. Equality is on the code.
-public struct APDUScriptError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct APDUScriptError: CodedError {
     public enum Code: String, Sendable {
         case hexadecimal, command, directive, wait, nothingToCheck
         /// The card answered something else.
@@ -183,8 +183,6 @@ public struct APDUScriptError: Error, Sendable, Equatable, CustomStringConvertib
         self.actual = Hex.encode(actual)
         detail = "expected \(pattern), the card answered \(Hex.encode(actual))"
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String { "line \(line), column \(column): \(detail)" }
 }

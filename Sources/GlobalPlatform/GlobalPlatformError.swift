@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 
+public import Octets
+
 /// Why a GlobalPlatform card did not do what was asked, or why what it answered is not to be trusted. Equality is on the code.
 ///
 /// What the transport itself throws (`TransportError`, `EnvironmentError`) passes through the host unchanged.
-public struct GlobalPlatformError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct GlobalPlatformError: CodedError {
     public enum Code: String, Sendable, CaseIterable {
         // The card refused; `statusWord` is its own.
         /// `6A82`: no application with that name.
@@ -76,8 +78,6 @@ public struct GlobalPlatformError: Error, Equatable, Sendable, CustomStringConve
         self.statusWord = statusWord
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String {
         var text = command.isEmpty ? "" : command + ": "

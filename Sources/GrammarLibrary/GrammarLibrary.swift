@@ -3,6 +3,7 @@
 import FoundationEssentials
 import GrammarLanguage
 import GrammarRuntime
+public import Octets
 
 /// A set of grammars, compiled together: the ones built in, or those of a folder.
 public struct GrammarLibrary: Sendable {
@@ -64,7 +65,7 @@ public struct GrammarLibrary: Sendable {
 }
 
 /// Why a set of grammars cannot be used. Equality is on the code.
-public struct GrammarLibraryError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct GrammarLibraryError: CodedError {
     public enum Code: String, Sendable {
         case unreadable, empty, tooLarge, mistakes
     }
@@ -78,6 +79,5 @@ public struct GrammarLibraryError: Error, Sendable, Equatable, CustomStringConve
         self.detail = detail
     }
 
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
     public var description: String { detail.joined(separator: "\n") }
 }

@@ -70,7 +70,7 @@ public enum Hex {
 }
 
 /// What is wrong with hexadecimal text, and where. Equality is on the code.
-public struct HexError: Error, Equatable, CustomStringConvertible {
+public struct HexError: CodedError {
     public enum Code: Sendable {
         case notADigit
         case halfAnOctet
@@ -84,8 +84,6 @@ public struct HexError: Error, Equatable, CustomStringConvertible {
         self.code = code
         self.offset = offset
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String {
         switch code {

@@ -159,7 +159,7 @@ public struct TLVRules: Sendable {
 }
 
 /// What is wrong with a data object, and where. Equality is on the code.
-public struct TLVError: Error, Equatable, CustomStringConvertible {
+public struct TLVError: CodedError {
     public enum Code: Sendable, Equatable {
         /// The octets end inside a tag or a length.
         case truncated
@@ -181,8 +181,6 @@ public struct TLVError: Error, Equatable, CustomStringConvertible {
         self.code = code
         self.offset = offset
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String {
         switch code {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import FoundationEssentials
+public import Octets
 
 /// The secure element below a session.
 ///
@@ -211,7 +212,7 @@ public struct StoredInstance: Sendable, Equatable, Codable {
 }
 
 /// Why an element did not do what it was asked. Equality is on the code.
-public struct SecureElementError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct SecureElementError: CodedError {
     public enum Code: String, Sendable, CaseIterable {
         /// Somebody else has the element, or it is not there. Before a call.
         case busy
@@ -239,8 +240,6 @@ public struct SecureElementError: Error, Equatable, Sendable, CustomStringConver
         self.code = code
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String { detail.isEmpty ? code.rawValue : "\(code.rawValue): \(detail)" }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import FoundationEssentials
-import Octets
+public import Octets
 
 /// A command APDU in any of the seven cases of ISO/IEC 7816-3 12.1.3: 1, 2S, 3S, 4S, 2E, 3E, 4E.
 ///
@@ -225,7 +225,7 @@ extension [UInt8] {
 }
 
 /// Why octets are not an APDU, and the octet at fault. Equality is on the code.
-public struct APDUError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct APDUError: CodedError {
     public enum Code: Sendable, Equatable {
         case headerTruncated(present: Int)
         case lengthTruncated
@@ -246,8 +246,6 @@ public struct APDUError: Error, Equatable, Sendable, CustomStringConvertible {
         self.code = code
         self.offset = offset
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String {
         switch code {

@@ -2,7 +2,7 @@
 
 import GrammarLibrary
 import GrammarRuntime
-import Octets
+public import Octets
 import TraceFile
 
 /// An expression over the fields of an exchange: `iso7816.response.sw != 0x9000 && bac.rndIC`.
@@ -234,7 +234,7 @@ extension [UInt8] {
 }
 
 /// What is wrong with a filter. Equality is on the code.
-public struct FieldFilterError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct FieldFilterError: CodedError {
     public enum Code: Sendable { case syntax, unknownField }
     public let code: Code
     /// From 1.
@@ -245,8 +245,6 @@ public struct FieldFilterError: Error, Sendable, Equatable, CustomStringConverti
     init(_ code: Code, _ what: String, _ hint: String = "", column: Int) {
         (self.code, self.what, self.hint, self.column) = (code, what, hint, column)
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     /// `unknown field desfire.aidd in the filter, at column 1; desfire.aid?`
     public var description: String { "\(what), at column \(column)\(hint)" }

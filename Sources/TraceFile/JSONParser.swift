@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 
+public import Octets
+
 /// What is wrong with JSON text, and where. Equality is on the code.
-public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct JSONError: CodedError {
     public enum Code: Sendable {
         case unexpectedEnd
         case unexpectedOctet
@@ -24,8 +26,6 @@ public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
         self.code = code
         self.offset = offset
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String {
         let what =

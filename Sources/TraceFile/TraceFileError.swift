@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 
+public import Octets
+
 /// Why a trace or a file of secrets could not be made, written or read. Equality is on the code.
 ///
 /// Damage inside a file is no error of this kind: see ``TraceDamage``.
-public struct TraceFileError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct TraceFileError: CodedError {
     public enum Code: Sendable, Equatable {
         /// The file is there, and replacing it was not asked for.
         case exists
@@ -45,8 +47,6 @@ public struct TraceFileError: Error, Equatable, Sendable, CustomStringConvertibl
         self.path = path
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String {
         switch code {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-import Octets
+public import Octets
 
 /// Why a virtual card could not be made from what was asked for. Equality is on the code.
-public struct VirtualCardError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct VirtualCardError: DetailedError {
     public enum Code: String, Sendable {
         case unknownKind
         case unknownOption
@@ -42,10 +42,6 @@ public struct VirtualCardError: Error, Equatable, Sendable, CustomStringConverti
         self.line = line
         self.column = column
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    public var description: String { detail }
 }
 
 extension VirtualCardError {

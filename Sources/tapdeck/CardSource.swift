@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Octets
 import PCSC
 import TagTransport
 import VirtualCards

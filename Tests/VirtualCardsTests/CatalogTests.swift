@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Octets
 import Testing
 import VirtualCards
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+public import Octets
+
 /// How the data of a file travels.
 public enum DESFireCommunicationMode: String, Sendable, Hashable, Codable, CaseIterable {
     case plain
@@ -60,7 +62,7 @@ struct DESFireRequest: Sendable {
 }
 
 /// Why a secure channel cannot go on. Equality is on the code.
-public struct DESFireChannelError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct DESFireChannelError: DetailedError {
     public enum Code: String, Sendable {
         /// The answer is too short to have its MAC.
         case macMissing
@@ -90,8 +92,4 @@ public struct DESFireChannelError: Error, Equatable, Sendable, CustomStringConve
         self.code = code
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    public var description: String { detail }
 }

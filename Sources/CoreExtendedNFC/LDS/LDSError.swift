@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 import CardCrypto
+public import Octets
 
 /// Why a file of a travel document cannot be understood, and where. Equality is on the code.
-public struct LDSError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct LDSError: CodedError {
     public enum Code: Sendable, Equatable {
         /// The octets are no BER-TLV or DER.
         case encoding
@@ -42,8 +43,6 @@ public struct LDSError: Error, Sendable, Equatable, CustomStringConvertible {
             }
         self.init(code, file: file, path: error.pathText, offset: error.offset, error.detail)
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     /// What is wrong and where: `DG11: a name that is no text, at octet 12 (6B/5F0E)`.
     public var detail: String { "\(file): \(reason), at octet \(offset)\(path.isEmpty ? "" : " (\(path))")" }

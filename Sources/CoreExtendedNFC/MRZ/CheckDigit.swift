@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+public import Octets
+
 /// The check digit of machine readable zones (ICAO 9303-3 4.9): weights 7, 3, 1; letters count from 10, the filler as 0.
 enum CheckDigit {
     /// The digit in ASCII over characters in ASCII. Characters that no machine readable zone has count as 0.
@@ -50,7 +52,7 @@ public struct MRZCheckDigit: Sendable, Codable, Equatable {
 }
 
 /// Why text is no machine readable zone, or no key out of one. Equality is on the code.
-public struct MRZError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct MRZError: DetailedError {
     public enum Code: Sendable, Equatable {
         /// No kind of document has so many characters.
         case length
@@ -74,10 +76,6 @@ public struct MRZError: Error, Sendable, Equatable, CustomStringConvertible {
         self.offset = offset
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    public var description: String { detail }
 }
 
 /// ASCII characters as text.

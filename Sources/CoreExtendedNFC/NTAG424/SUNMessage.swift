@@ -2,7 +2,7 @@
 
 import CardCrypto
 public import FoundationEssentials
-import Octets
+public import Octets
 
 /// The keys and places of a SUN message: which of a URL's parameters hold what.
 ///
@@ -48,7 +48,7 @@ public struct SUNMessage: Sendable, Equatable {
 }
 
 /// Why a SUN message is not accepted. Equality is on the code.
-public struct SUNError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct SUNError: DetailedError {
     public enum Code: String, Sendable {
         /// A key that has not 16 octets.
         case key
@@ -68,10 +68,6 @@ public struct SUNError: Error, Equatable, Sendable, CustomStringConvertible {
         self.code = code
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    public var description: String { detail }
 }
 
 extension SUNMessage {

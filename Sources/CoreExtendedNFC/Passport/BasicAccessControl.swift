@@ -2,6 +2,7 @@
 
 import CardCrypto
 import FoundationEssentials
+public import Octets
 public import TagTransport
 
 /// The terminal's side of Basic Access Control (ICAO 9303-11 4.3): a state machine that does no input or output.
@@ -144,7 +145,7 @@ extension BasicAccessControl.SessionKeys: CustomStringConvertible, CustomReflect
 }
 
 /// Why Basic Access Control did not come to its end. Equality is on the code.
-public struct BasicAccessControlError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct BasicAccessControlError: DetailedError {
     public enum Code: Sendable, Equatable {
         // MARK: The card's side
         case challengeRefused(UInt16)
@@ -162,8 +163,4 @@ public struct BasicAccessControlError: Error, Sendable, Equatable, CustomStringC
 
     public let code: Code
     public let detail: String
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    public var description: String { detail }
 }

@@ -177,7 +177,7 @@ struct FileReadPlan: Sendable {
 }
 
 /// Why a file was not read whole. Equality is on the code.
-struct FileReadError: Error, Equatable, CustomStringConvertible {
+struct FileReadError: DetailedError {
     enum Code: Equatable {
         /// The card refused SELECT or READ BINARY with this status word.
         case refused(UInt16)
@@ -198,10 +198,6 @@ struct FileReadError: Error, Equatable, CustomStringConvertible {
         self.code = code
         self.detail = detail
     }
-
-    static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    var description: String { detail }
 }
 
 /// What ISO/IEC 7816-4 5.6 says about the status words that people meet.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 
+public import Octets
+
 /// Why a command could not be protected or an answer not be trusted. Equality is on the code.
-public struct SecureMessagingError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct SecureMessagingError: DetailedError {
     public enum Code: Sendable, Hashable {
         // MARK: The program's fault
 
@@ -44,10 +46,6 @@ public struct SecureMessagingError: Error, Sendable, Equatable, CustomStringConv
         self.code = code
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    public var description: String { detail }
 
     /// Whether the channel can still carry a command after this error.
     public var leavesChannelOpen: Bool {

@@ -2,7 +2,7 @@
 
 import CardCrypto
 import FoundationEssentials
-import Octets
+public import Octets
 public import TagTransport
 
 /// The terminal's side of Terminal Authentication version 1 (ICAO 9303-11 7.1, BSI TR-03110 part 1 3.5): a state machine that does no
@@ -172,7 +172,7 @@ extension TerminalAuthentication {
 }
 
 /// Why Terminal Authentication failed. Equality is on the code.
-public struct TerminalAuthenticationError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct TerminalAuthenticationError: DetailedError {
     public enum Code: Sendable, Equatable {
         /// No certificate at hand was issued by an authority that the chip knows.
         case noChain
@@ -193,8 +193,4 @@ public struct TerminalAuthenticationError: Error, Sendable, Equatable, CustomStr
         self.code = code
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    public var description: String { detail }
 }

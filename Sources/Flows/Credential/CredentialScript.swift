@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Octets
+public import Octets
 import SecureElementCredential
 
 /// Calls of a credential session as text, a step a line.
@@ -135,7 +135,7 @@ public struct CredentialScript: Sendable {
 }
 
 /// What is wrong with a script, or with what a step came to, and where. Equality is on the code.
-public struct CredentialScriptError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct CredentialScriptError: CodedError {
     public enum Code: String, Sendable {
         case syntax, unknownCall, unknownError, argument
         /// The step came to something else than the script says.
@@ -155,8 +155,6 @@ public struct CredentialScriptError: Error, Sendable, Equatable, CustomStringCon
         self.column = column
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     public var description: String { "line \(line), column \(column): \(detail)" }
 }

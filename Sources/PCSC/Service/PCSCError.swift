@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
+public import Octets
 public import TagTransport
 
 /// A return code of PC/SC other than success: its name, what it means, and what one can do. Equality is on the code.
-public struct PCSCError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct PCSCError: CodedError {
     /// The code as people search for it: `80100069`.
     public let code: UInt32
     /// The function that returned it; empty when unknown.
@@ -13,8 +14,6 @@ public struct PCSCError: Error, Equatable, Sendable, CustomStringConvertible {
         self.code = code
         self.call = call
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 
     /// The name in `pcsclite.h`; for an unknown code its hexadecimal digits.
     public var name: String { row?.name ?? digits }

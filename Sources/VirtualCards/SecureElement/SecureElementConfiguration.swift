@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+public import Octets
+
 /// What a simulated secure element is made as.
 public struct SecureElementConfiguration: Sendable {
     /// SCP02 with i=15 or 55, or SCP03 with any option of Amendment D 1.1.1 (i of 00, 10, 20, 30, 60, 70; one more with S16).
@@ -53,7 +55,7 @@ public struct SecureElementContent: Sendable, Hashable {
 }
 
 /// Why the element's directory cannot be used. Equality is on the code.
-public struct SecureElementStoreError: Error, Equatable, Sendable, CustomStringConvertible {
+public struct SecureElementStoreError: CodedError {
     public enum Code: String, Sendable {
         /// The system refused; the text has its reason.
         case system
@@ -67,6 +69,5 @@ public struct SecureElementStoreError: Error, Equatable, Sendable, CustomStringC
     public let path: String
     public let detail: String
 
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
     public var description: String { "\(path): \(detail)" }
 }

@@ -2,6 +2,7 @@
 
 import CoreExtendedNFC
 import Flows
+import Octets
 import Replay
 import Synchronization
 import TagTransport

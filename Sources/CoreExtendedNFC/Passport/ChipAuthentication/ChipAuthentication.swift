@@ -185,7 +185,7 @@ extension ChipAuthentication: CustomStringConvertible, CustomReflectable {
 }
 
 /// Why Chip Authentication did not come to its end. Equality is on the code.
-struct ChipAuthenticationError: Error, Sendable, Equatable, CustomStringConvertible {
+struct ChipAuthenticationError: DetailedError {
     enum Code: Sendable, Hashable {
         /// The card's side.
         case refused(UInt16)
@@ -201,8 +201,4 @@ struct ChipAuthenticationError: Error, Sendable, Equatable, CustomStringConverti
         self.code = code
         self.detail = detail
     }
-
-    static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    var description: String { detail }
 }

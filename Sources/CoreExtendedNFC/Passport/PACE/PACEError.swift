@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 
+public import Octets
+
 /// Why PACE did not come to its end (ICAO 9303-11 4.4). Equality is on the code.
-public struct PACEError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct PACEError: DetailedError {
     public enum Code: Sendable, Hashable {
         // MARK: The card's side
 
@@ -35,10 +37,6 @@ public struct PACEError: Error, Sendable, Equatable, CustomStringConvertible {
         self.code = code
         self.detail = detail
     }
-
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    public var description: String { detail }
 
     /// Whether another try with another way of PACE has the same end.
     var isAboutPassword: Bool {
