@@ -2,44 +2,65 @@
 
 import TraceFile
 
+/// A benchmark: its name on the command line, and what it measures.
+struct Benchmark: Sendable {
+    var name: String
+    /// Lines of the help text.
+    var details: [String]
+    var run: @Sendable (BenchReport, Arguments) async throws -> Void
+
+    static let all: [Benchmark] = [
+        Benchmark(
+            name: "record",
+            details: [
+                "what recording adds to an exchange with the card in this process, the trace on disk;",
+                "pcscd-select, a SELECT through pcscd and the virtual reader, where they run, beside the bare link.",
+            ]
+        ) { report, _ in
+            try await RecordBench.run(report)
+            try await LinkBench.run(report)
+        },
+        Benchmark(
+            name: "passport",
+            details: ["whole reads of a passport in this process, and the share of libcrypto in their time."]
+        ) { report, _ in try await PassportBench.run(report) },
+        Benchmark(
+            name: "start",
+            details: ["the median of a whole run of --version, and of show over a small trace, beside tshark."]
+        ) { report, _ in try StartBench.run(report) },
+        Benchmark(
+            name: "decode",
+            details: [
+                "a generated trace through show, as lines, trees and JSON, beside tshark where it is installed;",
+                "the grammars' machine alone, without any text; the plug-in's cost in tshark.",
+            ]
+        ) { report, arguments in try DecodeBench.run(report, sizes: DecodeBench.sizes(arguments)) },
+    ]
+}
+
 /// `bench`: figures of this machine, each beside what it is compared with, from the same run.
 enum BenchVerb: Verb {
     static let name = "bench"
     static let summary = "figures of this machine, each beside its peer"
-    static let synopsis = ["bench [record|decode|passport] [--rows N,N] [--json]"]
+    static let synopsis = ["bench [\(Benchmark.all.map(\.name).joined(separator: "|"))] [--rows N,N] [--json]"]
     static let options = [
         OptionSpec("--rows", .required("N,N"), "decode: the sizes of the generated traces (1000000,5000000)")
     ]
-    static let details = [
-        "record: what recording adds to an exchange with the card in this process, the trace on disk;",
-        "        pcscd-select, a SELECT through pcscd and the virtual reader, where they run, beside the bare link.",
-        "decode: a generated trace through show, as lines, trees and JSON, beside tshark where it is installed;",
-        "        the grammars' machine alone, without any text; the plug-in's cost in tshark.",
-        "passport: whole reads of a passport in this process, and the share of libcrypto in their time.",
-    ]
+    static let details = Benchmark.all.flatMap { bench in
+        let indent = String(repeating: " ", count: bench.name.count + 2)
+        return bench.details.enumerated().map { $0.offset == 0 ? "\(bench.name): \($0.element)" : indent + $0.element }
+    }
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
-        let known = ["record", "decode", "passport"]
+        let known = Benchmark.all.map(\.name)
         for name in arguments.operands where !known.contains(name) {
             throw Failure.usage(
                 "unknown benchmark \(name)\(Nearest.suggestion(for: name, among: known)); there are \(known.joined(separator: ", "))"
             )
         }
-        let wanted = arguments.operands.isEmpty ? known : arguments.operands
         let report = BenchReport(isJSON: arguments.wantsJSON, terminal: terminal)
-        if wanted.contains("record") {
-            try await RecordBench.run(report)
-            try await LinkBench.run(report)
-        }
-        if wanted.contains("passport") { try await PassportBench.run(report) }
-        if wanted.contains("decode") {
-            let sizes = try (arguments.value("--rows") ?? "1000000,5000000").split(separator: ",").map { text in
-                guard let size = Int(text), (1_000...100_000_000).contains(size) else {
-                    throw Failure.usage("\(text) is no number of rows from 1000 to 100000000")
-                }
-                return size
-            }
-            try DecodeBench.run(report, sizes: sizes)
+        for bench in Benchmark.all where arguments.operands.isEmpty || arguments.operands.contains(bench.name) {
+            try await bench.run(report, arguments)
         }
         return .fine
     }

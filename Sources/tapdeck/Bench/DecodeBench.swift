@@ -12,6 +12,16 @@ enum DecodeBench {
         ("show-summary", [], []), ("show-tree", ["--tree"], ["-V"]), ("show-json", ["--json"], ["-T", "ek"]),
     ]
 
+    /// The sizes that `--rows` asks for.
+    static func sizes(_ arguments: Arguments) throws -> [Int] {
+        try (arguments.value("--rows") ?? "1000000,5000000").split(separator: ",").map { text in
+            guard let size = Int(text), (1_000...100_000_000).contains(size) else {
+                throw Failure.usage("\(text) is no number of rows from 1000 to 100000000")
+            }
+            return size
+        }
+    }
+
     static func run(_ report: BenchReport, sizes: [Int]) throws {
         structure(report)
         let folder = NSTemporaryDirectory() + "tapdeck-bench-\(UUID().uuidString)"
