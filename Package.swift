@@ -84,7 +84,7 @@ let package = Package(
             "Replay",
             [
                 "Octets", "CardCrypto", "TagTransport", "CardSockets", "SecureElementCredential", "Flows", "TraceFile", "Tracing",
-                "TraceDecoding",
+                "GrammarLibrary", "TraceDecoding",
             ]),
         .executableTarget(
             name: "tapdeck",

@@ -76,8 +76,10 @@ public enum FlowTable {
 package enum FlowClock {
     /// Whether time passes for the current task.
     @TaskLocal package static var runs = true
+    /// How many times as long as it says a wait takes.
+    @TaskLocal package static var scale = 1.0
 
     static func sleep(_ milliseconds: Int) async throws {
-        if runs { try await Task.sleep(for: .milliseconds(milliseconds)) }
+        if runs { try await Task.sleep(for: .milliseconds(milliseconds) * scale) }
     }
 }

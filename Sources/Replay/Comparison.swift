@@ -18,32 +18,50 @@ struct Comparison {
     let card: RecordedCard
     let draws: ReplayDraws
 
-    func verdict(of result: Result<String?, any Error>) -> ReplayReport.Verdict {
+    let options: ReplayOptions
+
+    /// Puts the verdict, and what goes with it, into a report.
+    func judge(_ result: Result<String?, any Error>, into report: inout ReplayReport) {
         let steps = card.transport.steps
+        report.unrecorded = card.guesses.map {
+            ReplayReport.Unrecorded(after: $0.after, command: $0.command, answer: $0.answer, policy: $0.policy)
+        }
+        report.moved = card.moved.map { run in
+            ReplayReport.Moved(
+                exchanges: steps[run.steps.lowerBound]
+                    .packet...max(
+                        steps[run.steps.lowerBound].packet, steps[run.steps.upperBound].packet),
+                before: steps[run.before].packet)
+        }
+        report.endsEarly = endsEarly
+        report.verdict = endsEarly ? .same : verdict(of: result, &report.skipped)
+    }
+
+    private func verdict(of result: Result<String?, any Error>, _ skipped: inout Int) -> ReplayReport.Verdict {
         if let failure = draws.failure { return .differs(draw(failure)) }
-        if let blocked = endsEarly(steps.count(where: \.isExchange)) { return .blocked(blocked) }
         if let difference = card.difference { return .differs(command(difference, result)) }
-        if card.position < steps.count { return .differs(missing(result)) }
+        let unserved = card.unserved
+        if options.unrecorded == .stop, let first = unserved.first { return .differs(missing(unserved, first, result)) }
+        skipped = unserved.count { card.transport.steps[$0].isExchange }
         if let divergence = outcome(result) { return .differs(divergence) }
         return .same
     }
 
-    /// A recording whose call never returned cannot be compared past its end: its recorder was killed.
-    private func endsEarly(_ exchanges: Int) -> Blocked? {
-        guard call.outcome == nil, card.position == card.transport.steps.count || isLastUnanswered else { return nil }
+    /// A recording whose call never returned cannot be compared past its end, its recorder was killed: it is the same when every whole
+    /// exchange that it holds came.
+    private var endsEarly: Bool {
+        guard call.outcome == nil else { return false }
+        let unserved = card.unserved
+        guard unserved.isEmpty || isLastUnanswered(unserved) else { return false }
         switch card.difference {
-        case .extra, .unanswered, nil:
-            let held =
-                exchanges == 1
-                ? "the 1 exchange that it holds is the same" : "the \(exchanges) exchanges that it holds are the same"
-            return Blocked(reason: .endsEarly, text: "the recording ends before its call returned; \(held)")
-        case .command, .argument, .kind: return nil
+        case .extra, .unanswered, nil: return true
+        case .command, .argument, .kind: return false
         }
     }
 
-    private var isLastUnanswered: Bool {
-        if case .unanswered(let step)? = card.difference { return step == card.transport.steps.count - 1 }
-        return false
+    private func isLastUnanswered(_ unserved: [Int]) -> Bool {
+        guard case .unanswered(let step)? = card.difference else { return false }
+        return unserved == [step] && step == card.transport.steps.count - 1
     }
 
     // MARK: - Kinds of difference
@@ -55,7 +73,7 @@ struct Comparison {
             let recorded = difference.recorded
             var divergence = base(.command, at: steps[index], index: index, result)
             divergence.frame = recorded.frame
-            divergence.field = field(recorded: recorded, now: difference.now)
+            divergence.field = field(difference)
             divergence.notes += commandNotes(at: index, recorded: recorded.octets, now: difference.now)
             return divergence
         case .argument(let index, let argument, let now):
@@ -86,10 +104,10 @@ struct Comparison {
         }
     }
 
-    private func missing(_ result: Result<String?, any Error>) -> Divergence {
+    private func missing(_ unserved: [Int], _ index: Int, _ result: Result<String?, any Error>) -> Divergence {
         let steps = card.transport.steps
-        let index = card.position
-        var divergence = base(.missing(count: steps[index...].count(where: \.isExchange)), at: steps[index], index: index, result)
+        let count = unserved.count { steps[$0].isExchange }
+        var divergence = base(.missing(count: count), at: steps[index], index: index, result)
         if index > 0, let last = answerText(steps[index - 1]) {
             divergence.notes.append("the last answer given was \(last)")
         }
@@ -143,7 +161,7 @@ struct Comparison {
     private func base(
         _ kind: Divergence.Kind, at step: RecordedSession.Step?, index: Int, _ result: Result<String?, any Error>
     ) -> Divergence {
-        let lines = Neighbours(trace: trace, secrets: secrets)
+        let lines = Neighbours(trace: trace, secrets: secrets, grammars: options.grammars)
         let steps = card.transport.steps
         let packet = step?.packet
         var thrown: String?
@@ -161,12 +179,19 @@ struct Comparison {
         )
     }
 
-    /// The first octet that differs, by the field it lies in.
-    private func field(recorded row: RecordedSession.Octets, now: [UInt8]) -> Divergence.Field {
+    /// The first octet that differs, by the field it lies in; or the field that the mode names.
+    private func field(_ difference: MatchDifference) -> Divergence.Field {
+        let (row, now) = (difference.recorded, difference.now)
         let recorded = row.octets
         let common = zip(recorded, now).prefix { $0 == $1 }.count
         let longest = max(recorded.count, now.count)
-        let (path, range) = APDUFields.field(at: common, of: common < recorded.count ? recorded : now)
+        let whole = names.field(at: common, of: common < recorded.count ? recorded : now)
+        var (path, range) = whole
+        if let named = difference.path, named != path {
+            path = named
+            range = names.place(of: named, in: recorded) ?? names.place(of: named, in: now) ?? range
+        }
+        let first = range.contains(common) ? common : range.lowerBound
         func part(_ octets: [UInt8]) -> String {
             guard range.lowerBound < octets.count else { return "nothing" }
             if isSecret(octets, row, range) { return "<sealed \(range.count) bytes>" }
@@ -174,8 +199,8 @@ struct Comparison {
             return slice.count > 16 ? "\(Hex.encode(slice.prefix(16)))..., \(slice.count) bytes" : Hex.encode(slice)
         }
         return Divergence.Field(
-            path: path, place: "byte \(common + 1) of \(longest)", recorded: part(recorded), now: part(now),
-            recordedMeaning: APDUFields.meaning(of: path, in: recorded), nowMeaning: APDUFields.meaning(of: path, in: now)
+            path: path, place: "byte \(first + 1) of \(longest)", recorded: part(recorded), now: part(now),
+            recordedMeaning: names.meaning(of: path, in: recorded), nowMeaning: names.meaning(of: path, in: now)
         )
     }
 
@@ -209,7 +234,9 @@ struct Comparison {
         }
     }
 
-    private func name(of octets: [UInt8]) -> String { APDUFields.name(of: octets) }
+    private var names: APDUFields { options.grammars == nil ? .standard : APDUFields(options.grammars) }
+
+    private func name(of octets: [UInt8]) -> String { names.name(of: octets) }
 
     /// The first path at which two results differ.
     private func resultField(recorded: String, now: String) -> Divergence.Field {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import GrammarLibrary
 import TraceDecoding
 import TraceFile
 
@@ -7,8 +8,8 @@ import TraceFile
 struct Neighbours {
     private let lines: [SummaryLine]
 
-    init(trace: Trace, secrets: SecretStore) {
-        var decoder = TraceDecoder(interfaces: trace.interfaces, secrets: secrets)
+    init(trace: Trace, secrets: SecretStore, grammars: GrammarLibrary?) {
+        var decoder = TraceDecoder(interfaces: trace.interfaces, secrets: secrets, grammars: grammars)
         var summary = TraceSummary(folds: false)
         var lines: [SummaryLine] = []
         for row in trace.rows { lines += summary.push(decoder.push(row)) }

@@ -4,12 +4,13 @@ import FoundationEssentials
 import Octets
 import Synchronization
 import TagTransport
+import TraceDecoding
 import TraceFile
 
-/// The card side of a replay: it compares what it is asked with what was recorded, in order, and gives the recorded answer.
+/// The card side of a replay: it compares what it is asked with what was recorded and gives the recorded answer.
 ///
 /// The first difference is kept; from then on nothing is answered any more, so that a library that goes on after an error
-/// cannot blur where the two runs parted.
+/// cannot blur where the two runs parted. Another policy than to stop answers commands that were not recorded, and notes each.
 final class RecordedCard: Sendable {
     /// The first thing that was not as recorded.
     enum Difference: Sendable {
@@ -25,23 +26,74 @@ final class RecordedCard: Sendable {
         case unanswered(step: Int)
     }
 
+    /// What a card does with commands that come in another order, or were never recorded.
+    struct Policy: Sendable {
+        var order = ReplayOrder.strict
+        var unrecorded = UnrecordedPolicy.stop
+        /// The card that answers for ``UnrecordedPolicy/model``.
+        var model: TraceModel?
+        /// Told of each answer that was not recorded, while the command waits.
+        var onGuess: (@Sendable (Guess) -> Void)?
+        /// The grammars that commands are named by.
+        var names = APDUFields.standard
+    }
+
+    /// A command that was not recorded, and what it was given.
+    struct Guess: Sendable {
+        /// The exchange before it.
+        var after: UInt64?
+        var command: String
+        var answer: String
+        var policy: String
+    }
+
     private struct State {
+        /// The step that comes next in strict order: behind the last one that was served.
         var next = 0
+        var served: [Bool]
+        var servedCount = 0
+        /// The first step that was never served.
+        var firstFree = 0
         var difference: Difference?
+        var loose: LooseOrder?
+        var model: TraceModel?
+        var guesses: [Guess] = []
+        /// Runs of steps that came before an earlier one, with that earlier one.
+        var moved: [(steps: ClosedRange<Int>, before: Int)] = []
+        var delay: UInt64 = 0
     }
 
     let transport: RecordedSession.Transport
     private let matching: any Matching
-    private let state = Mutex(State())
+    private let policy: Policy
+    private let state: Mutex<State>
 
-    init(_ transport: RecordedSession.Transport, matching: (any Matching)? = nil) {
+    init(_ transport: RecordedSession.Transport, matching: (any Matching)? = nil, policy: Policy = Policy()) {
         self.transport = transport
-        self.matching = matching ?? BytesMatching(transport)
+        let matching = matching ?? BytesMatching(transport)
+        self.matching = matching
+        self.policy = policy
+        var state = State(served: [Bool](repeating: false, count: transport.steps.count))
+        if policy.order == .loose { state.loose = LooseOrder(transport.steps, matching) }
+        if policy.unrecorded == .model { state.model = policy.model ?? TraceModel() }
+        self.state = Mutex(state)
     }
 
     var difference: Difference? { state.withLock { $0.difference } }
-    /// The steps that were asked for and answered.
-    var position: Int { state.withLock { $0.next } }
+    /// In strict order the steps that were asked for and answered; in any order those before the first that was not.
+    var position: Int { state.withLock { $0.firstFree } }
+    /// The steps that never came.
+    var unserved: [Int] { state.withLock { state in state.served.indices.filter { !state.served[$0] } } }
+    var guesses: [Guess] { state.withLock { $0.guesses } }
+    var moved: [(steps: ClosedRange<Int>, before: Int)] { state.withLock { $0.moved } }
+
+    /// How long the last answer took when it was recorded, in nanoseconds; 0 when it is asked for again.
+    func takeDelay() -> UInt64 {
+        state.withLock { state in
+            defer { state.delay = 0 }
+            return state.delay
+        }
+    }
 
     /// The error that a library gets after the first difference.
     static let stopped = TransportError(.tagConnectionLost, detail: "the replay has stopped: this is not what was recorded")
@@ -66,10 +118,7 @@ final class RecordedCard: Sendable {
 
     func reset() throws(TransportError) -> [UInt8] {
         try event("a reset") { step in
-            if case .reset(_, let atr) = step {
-                matching.reset()
-                return .success(atr)
-            }
+            if case .reset(_, let atr) = step { return .success(atr) }
             if case .failedEvent(_, let error) = step { return .failure(error) }
             return nil
         }
@@ -96,15 +145,16 @@ final class RecordedCard: Sendable {
     /// A structured call of a FeliCa or vicinity card: function and arguments must be as recorded.
     func structured(_ function: String, _ arguments: [String: JSONValue]) throws(TransportError) -> JSONValue? {
         let outcome: RecordedSession.StructuredOutcome = try state.withLock { state throws(TransportError) in
-            let step = try current(&state, what: function, octets: nil)
+            let place = structuredPlace(function, arguments, state)
+            let step = try current(&state, at: place, what: function, octets: nil)
             guard case .structured(_, function, let recorded, let outcome) = step else {
-                throw differ(.kind(step: state.next, now: function, nowOctets: nil), &state)
+                throw differ(.kind(step: place, now: function, nowOctets: nil), &state)
             }
             if let name = recorded.difference(from: arguments) {
-                throw differ(.argument(step: state.next, name: name, now: arguments), &state)
+                throw differ(.argument(step: place, name: name, now: arguments), &state)
             }
-            if case .notRecorded = outcome { throw differ(.unanswered(step: state.next), &state) }
-            state.next += 1
+            if case .notRecorded = outcome { throw differ(.unanswered(step: place), &state) }
+            serve(place, &state)
             return outcome
         }
         switch outcome {
@@ -114,23 +164,80 @@ final class RecordedCard: Sendable {
         }
     }
 
+    /// In any order the nearest free call that is the same; else the next step.
+    private func structuredPlace(_ function: String, _ arguments: [String: JSONValue], _ state: borrowing State) -> Int {
+        guard policy.order == .loose else { return state.next }
+        let fits = transport.steps.indices.filter { index in
+            guard !state.served[index], case .structured(_, function, let recorded, _) = transport.steps[index] else {
+                return false
+            }
+            return recorded.difference(from: arguments) == nil
+        }
+        let next = state.next
+        return fits.min { abs($0 - next) < abs($1 - next) } ?? next
+    }
+
     // MARK: - Steps
 
     private func take(
         _ what: String, _ octets: [UInt8], _ isOfKind: (RecordedSession.Step) -> Bool
     ) throws(TransportError) -> RecordedSession.Answer {
         try state.withLock { state throws(TransportError) in
-            let step = try current(&state, what: what, octets: octets)
-            guard isOfKind(step) else {
-                throw differ(.kind(step: state.next, now: what, nowOctets: octets), &state)
-            }
+            guard state.difference == nil else { throw Self.stopped }
             let command = matching.open(octets)
-            if let difference = matching.difference(of: command, from: state.next) {
-                throw differ(.command(step: state.next, difference), &state)
+            var first: MatchDifference?
+            if state.next < transport.steps.count, !state.served[state.next], isOfKind(transport.steps[state.next]) {
+                first = matching.difference(of: command, from: state.next)
+                if first == nil { return try answer(command, from: state.next, &state) }
             }
-            if case .notRecorded = step.answer { throw differ(.unanswered(step: state.next), &state) }
-            state.next += 1
-            return matching.answer(to: command, from: state.next - 1)
+            if let place = elsewhere(command, isOfKind, &state) { return try answer(command, from: place, &state) }
+            return try unrecorded(command, what, first, isOfKind, &state)
+        }
+    }
+
+    /// A step that the order allows though it does not come next.
+    private func elsewhere(
+        _ command: OpenCommand, _ isOfKind: (RecordedSession.Step) -> Bool, _ state: inout State
+    ) -> Int? {
+        let steps = transport.steps
+        if let loose = state.loose {
+            let (served, next) = (state.served, state.next)
+            return loose.place(
+                of: command, near: next, isFree: { !served[$0] && isOfKind(steps[$0]) },
+                isEqual: { matching.difference(of: command, from: $0) == nil })
+        }
+        // A run that has left the recording comes back to it where the next command is that of a later exchange.
+        guard policy.unrecorded != .stop, policy.unrecorded != .next else { return nil }
+        return steps.indices.dropFirst(state.next + 1).prefix(Self.farthestReturn).first {
+            isOfKind(steps[$0]) && matching.difference(of: command, from: $0) == nil
+        }
+    }
+
+    private func answer(_ command: OpenCommand, from place: Int, _ state: inout State) throws(TransportError)
+        -> RecordedSession.Answer
+    {
+        let recorded = transport.steps[place].answer ?? .notRecorded
+        if case .notRecorded = recorded { throw differ(.unanswered(step: place), &state) }
+        serve(place, &state)
+        state.loose?.take(command, status: recorded.status)
+        state.model?.follow(command.plain, status: recorded.status)
+        return matching.answer(to: command, from: place)
+    }
+
+    private func serve(_ place: Int, _ state: inout State) {
+        if place > state.firstFree, policy.order == .loose { moved(place, &state) }
+        state.served[place] = true
+        state.servedCount += 1
+        state.next = place + 1
+        while state.firstFree < state.served.count, state.served[state.firstFree] { state.firstFree += 1 }
+        state.delay = transport.delays.indices.contains(place) ? transport.delays[place] : 0
+    }
+
+    private func moved(_ place: Int, _ state: inout State) {
+        if let last = state.moved.last, last.steps.upperBound + 1 == place, last.before == state.firstFree {
+            state.moved[state.moved.count - 1].steps = last.steps.lowerBound...place
+        } else if state.moved.count < Self.mostNotes {
+            state.moved.append((place...place, state.firstFree))
         }
     }
 
@@ -138,31 +245,128 @@ final class RecordedCard: Sendable {
         _ what: String, _ match: (RecordedSession.Step) -> Result<[UInt8], TransportError>?
     ) throws(TransportError) -> [UInt8] {
         let result: Result<[UInt8], TransportError> = try state.withLock { state throws(TransportError) in
-            let step = try current(&state, what: what, octets: nil)
-            guard let result = match(step) else {
-                throw differ(.kind(step: state.next, now: what, nowOctets: nil), &state)
+            var place = state.next
+            if policy.order == .loose,
+                place >= transport.steps.count || state.served[place] || match(transport.steps[place]) == nil
+            {
+                let served = state.served
+                place = transport.steps.indices.first { !served[$0] && match(transport.steps[$0]) != nil } ?? place
             }
-            state.next += 1
+            let step = try current(&state, at: place, what: what, octets: nil)
+            guard let result = match(step) else {
+                throw differ(.kind(step: place, now: what, nowOctets: nil), &state)
+            }
+            if case .reset = step {
+                matching.reset()
+                state.loose?.reset()
+                state.model?.powerOn()
+            }
+            serve(place, &state)
             return result
         }
         return try result.get()
     }
 
-    private func current(_ state: inout State, what: String, octets: [UInt8]?) throws(TransportError) -> RecordedSession.Step {
+    private func current(
+        _ state: inout State, at place: Int, what: String, octets: [UInt8]?
+    ) throws(TransportError) -> RecordedSession.Step {
         guard state.difference == nil else { throw Self.stopped }
-        guard state.next < transport.steps.count else {
-            let times = transport.steps.count { step in
-                guard let octets else { return false }
-                return step.command?.octets == octets
-            }
-            throw differ(.extra(now: octets, what: what, recordedTimes: times), &state)
+        guard place < transport.steps.count else { throw differ(extra(octets, what), &state) }
+        return transport.steps[place]
+    }
+
+    private func extra(_ octets: [UInt8]?, _ what: String) -> Difference {
+        let times = transport.steps.count { step in
+            guard let octets else { return false }
+            return step.command?.octets == octets
         }
-        return transport.steps[state.next]
+        return .extra(now: octets, what: what, recordedTimes: times)
     }
 
     private func differ(_ difference: Difference, _ state: inout State) -> TransportError {
         state.difference = difference
         return Self.stopped
+    }
+
+    // MARK: - What was not recorded
+
+    private func unrecorded(
+        _ command: OpenCommand, _ what: String, _ first: MatchDifference?, _ isOfKind: (RecordedSession.Step) -> Bool,
+        _ state: inout State
+    ) throws(TransportError) -> RecordedSession.Answer {
+        switch policy.unrecorded {
+        case .stop: throw stop(command, what, first, isOfKind, &state)
+        case .status(let word): return guess(command, StatusBytes(word).octets, "\(StatusBytes(word).text) as asked", &state)
+        case .next:
+            guard state.next < transport.steps.count, isOfKind(transport.steps[state.next]) else {
+                throw stop(command, what, first, isOfKind, &state)
+            }
+            let place = state.next
+            note(command, "the answer of exchange \(transport.steps[place].packet)", &state)
+            return try answer(command, from: place, &state)
+        case .nearest:
+            let candidates = transport.steps.indices.filter { index in
+                guard isOfKind(transport.steps[index]), case .response? = transport.steps[index].answer else { return false }
+                return true
+            }
+            let nothing = OpenCommand([])
+            func likeness(_ index: Int) -> Int {
+                let plain = matching.difference(of: nothing, from: index)?.recorded.octets ?? []
+                return Likeness.between(command.plain, plain)
+            }
+            // Of equally near ones the one that is nearest in the recording.
+            let next = state.next
+            let best = candidates.map { ($0, likeness($0)) }.max { ($0.1, -abs($0.0 - next)) < ($1.1, -abs($1.0 - next)) }
+            guard let (place, _) = best else { throw stop(command, what, first, isOfKind, &state) }
+            note(command, "the answer of exchange \(transport.steps[place].packet)", &state)
+            let status = transport.steps[place].answer?.status
+            state.loose?.take(command, status: status)
+            return matching.answer(to: command, from: place)
+        case .model:
+            guard let answer = state.model?.answer(command.plain) else { throw stop(command, what, first, isOfKind, &state) }
+            return guess(command, answer.octets, answer.isGuessed ? "guessed" : "as the trace shows", &state)
+        }
+    }
+
+    private func guess(_ command: OpenCommand, _ response: [UInt8], _ why: String, _ state: inout State) -> RecordedSession.Answer
+    {
+        let status = response.count >= 2 ? Hex.encode(response.suffix(2)) : "nothing"
+        note(command, response.count > 2 ? "\(response.count - 2) bytes and \(status), \(why)" : "\(status), \(why)", &state)
+        state.loose?.take(command, status: response.count >= 2 ? UInt16(status, radix: 16) : nil)
+        state.delay = 0
+        return .response(RecordedSession.Octets(octets: matching.answer(to: command, with: response), frame: 0))
+    }
+
+    private func note(_ command: OpenCommand, _ answer: String, _ state: inout State) {
+        guard state.guesses.count < Self.mostNotes else { return }
+        let before = state.next > 0 && state.next <= transport.steps.count ? transport.steps[state.next - 1].packet : nil
+        let guess = Guess(
+            after: before, command: policy.names.name(of: command.plain), answer: answer, policy: policy.unrecorded.name)
+        state.guesses.append(guess)
+        policy.onGuess?(guess)
+    }
+
+    private func stop(
+        _ command: OpenCommand, _ what: String, _ first: MatchDifference?, _ isOfKind: (RecordedSession.Step) -> Bool,
+        _ state: inout State
+    ) -> TransportError {
+        let steps = transport.steps
+        if state.loose != nil {
+            // The free step that is most like the command is the one that it is compared with.
+            let nothing = OpenCommand([])
+            let free = steps.indices.filter { !state.served[$0] && isOfKind(steps[$0]) }
+            let best = free.compactMap { index -> (Int, Int)? in
+                guard let recorded = matching.difference(of: nothing, from: index)?.recorded.octets else { return nil }
+                return (index, Likeness.between(command.plain, recorded))
+            }.max { ($0.1, -$0.0) < ($1.1, -$1.0) }
+            if let (place, likeness) = best, likeness >= 1000, let difference = matching.difference(of: command, from: place) {
+                return differ(.command(step: place, difference), &state)
+            }
+            return differ(extra(command.plain, what), &state)
+        }
+        guard state.next < steps.count else { return differ(extra(command.octets, what), &state) }
+        if let first { return differ(.command(step: state.next, first), &state) }
+        return differ(.kind(step: state.next, now: what, nowOctets: command.octets), &state)
     }
 
     private func give(_ answer: RecordedSession.Answer) throws(TransportError) -> [UInt8] {
@@ -172,6 +376,10 @@ final class RecordedCard: Sendable {
         case .notRecorded: throw Self.stopped
         }
     }
+
+    /// How far a run that has left the recording is looked for.
+    private static let farthestReturn = 4096
+    private static let mostNotes = 1000
 }
 
 extension RecordedSession.Octets {
@@ -181,48 +389,4 @@ extension RecordedSession.Octets {
         if unknown.isEmpty { return octets == other }
         return octets.indices.allSatisfy { index in octets[index] == other[index] || unknown.contains { $0.contains(index) } }
     }
-}
-
-/// A recorded card of any kind.
-class RecordedTransport: NFCTagTransport, CardConnection, @unchecked Sendable {
-    // Unchecked for the sake of the subclasses alone: all stored properties are constant and Sendable.
-    let card: RecordedCard
-    let identifier: Data
-    let readerName: String
-    let atr: Data
-    let protocolName = "recorded"
-
-    init(_ card: RecordedCard) {
-        self.card = card
-        identifier = Data(card.transport.row.identifier ?? [])
-        readerName = card.transport.readerName
-        atr = Data(card.transport.row.atr ?? [])
-    }
-
-    func send(_ data: Data) async throws -> Data { Data(try card.frame(Array(data))) }
-
-    func sendAPDU(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
-        let octets = try card.apdu(apdu.octets)
-        do { return try ResponseAPDU(bytes: octets) } catch {
-            throw TransportError(.malformedResponse, detail: error.description)
-        }
-    }
-
-    func resetCard() async throws -> Data { Data(try card.reset()) }
-    func removeCard() async throws { try card.removal() }
-    func control(code: UInt32, data: Data) async throws -> Data { Data(try card.control(code: code, input: Array(data))) }
-
-    /// The transport for a recorded card, with the sub-protocols that the recorded one had.
-    static func make(_ card: RecordedCard) -> RecordedTransport {
-        switch card.transport.row.kind {
-        case .iso7816: RecordedISO7816Transport(card)
-        case .felica: RecordedFeliCaTransport(card)
-        case .iso15693: RecordedISO15693Transport(card)
-        case .raw: RecordedTransport(card)
-        }
-    }
-}
-
-final class RecordedISO7816Transport: RecordedTransport, ISO7816TagTransporting, @unchecked Sendable {
-    var initialAID: String { Hex.encode(card.transport.row.initialAID ?? []) }
 }

@@ -14,6 +14,9 @@ extension RecordedSession {
 
         private var transportRows: [MetaRow.Transport] = []
         private var steps: [Int: [Step]] = [:]
+        /// When each step was asked for, and how long its answer took.
+        private var begun: [Int: [UInt64]] = [:]
+        private var delays: [Int: [UInt64]] = [:]
         private var readerNames: [Int: String] = [:]
         /// Where the exchange with a number stands among its reader's steps.
         private var places: [UInt64: (reader: Int, index: Int)] = [:]
@@ -47,7 +50,9 @@ extension RecordedSession {
             return readers.enumerated().map { index, reader in
                 let id = reader &+ 1
                 let row = transportRows.first { $0.id == id } ?? MetaRow.Transport(id: id, kind: .iso7816)
-                return Transport(row: row, readerName: readerNames[reader] ?? "recorded card", steps: steps[reader] ?? [])
+                return Transport(
+                    row: row, readerName: readerNames[reader] ?? "recorded card", steps: steps[reader] ?? [],
+                    delays: delays[reader] ?? [])
             }
         }
 
@@ -66,7 +71,7 @@ extension RecordedSession {
         private mutating func exchange(_ row: TraceRow, reader: Int, isAPDU: Bool) {
             guard let packet = row.packetID else { return }
             if row.direction == .received {
-                if let place = places[packet] { answer(.response(octets(of: row)), at: place, isAPDU: isAPDU) }
+                if let place = places[packet] { answer(.response(octets(of: row)), at: place, isAPDU: isAPDU, row.time) }
                 return
             }
             let command = octets(of: row)
@@ -74,12 +79,13 @@ extension RecordedSession {
                 isAPDU
                     ? .apdu(packet: packet, command: command, answer: .notRecorded)
                     : .frame(packet: packet, command: command, answer: .notRecorded),
-                reader: reader
+                reader: reader, row.time
             )
         }
 
         /// Gives the exchange at a place its answer, unless it has one.
-        private mutating func answer(_ answer: Answer, at place: (reader: Int, index: Int), isAPDU: Bool?) {
+        private mutating func answer(_ answer: Answer, at place: (reader: Int, index: Int), isAPDU: Bool?, _ time: UInt64) {
+            ended(place, time)
             switch steps[place.reader]?[place.index] {
             case .apdu(let packet, let command, .notRecorded)? where isAPDU != false:
                 steps[place.reader]?[place.index] = .apdu(packet: packet, command: command, answer: answer)
@@ -89,10 +95,19 @@ extension RecordedSession {
             }
         }
 
-        private mutating func append(_ step: Step, reader: Int) {
+        private mutating func append(_ step: Step, reader: Int, _ time: UInt64) {
             let index = steps[reader, default: []].count
             places[step.packet] = (reader, index)
             steps[reader, default: []].append(step)
+            begun[reader, default: []].append(time)
+            delays[reader, default: []].append(0)
+        }
+
+        private mutating func ended(_ place: (reader: Int, index: Int), _ time: UInt64) {
+            guard let start = begun[place.reader]?[place.index], time > start, delays[place.reader]?[place.index] == 0 else {
+                return
+            }
+            delays[place.reader]?[place.index] = time - start
         }
 
         // MARK: - Rows of JSON
@@ -102,14 +117,14 @@ extension RecordedSession {
             switch meta {
             case .reader(let event):
                 switch event.name {
-                case "reset": append(.reset(packet: packet, atr: event.atr ?? []), reader: reader)
-                case "removal": append(.removal(packet: packet), reader: reader)
+                case "reset": append(.reset(packet: packet, atr: event.atr ?? []), reader: reader, row.time)
+                case "removal": append(.removal(packet: packet), reader: reader, row.time)
                 case "control":
                     append(
                         .control(
                             packet: packet, code: event.control ?? 0, input: opened(event.input),
                             output: opened(event.output) ?? []),
-                        reader: reader
+                        reader: reader, row.time
                     )
                 default: break
                 }
@@ -121,10 +136,10 @@ extension RecordedSession {
                     detail: detail.map { TransportError.detail(in: $0, case: failure.case) } ?? ""
                 )
                 guard let after = failure.after, after != packet, let place = places[after] else {
-                    append(.failedEvent(packet: packet, error), reader: reader)
+                    append(.failedEvent(packet: packet, error), reader: reader, row.time)
                     return
                 }
-                answer(.failure(error, frame: row.frame), at: place, isAPDU: nil)
+                answer(.failure(error, frame: row.frame), at: place, isAPDU: nil, row.time)
             default: break
             }
         }
@@ -142,8 +157,8 @@ extension RecordedSession {
             let packet = row.packetID ?? 0
             switch meta {
             case .transport(let transport): transportRows.append(transport)
-            case .call(let call): begin(call, packet)
-            case .return(let outcome): end(outcome, packet)
+            case .call(let call): begin(call, packet, row.time)
+            case .return(let outcome): end(outcome, packet, row.time)
             case .entropy(let draw):
                 if let index = callIndex[draw.call] { calls[index].draws.append(draw) }
             case .clock(let time):
@@ -152,7 +167,7 @@ extension RecordedSession {
             }
         }
 
-        private mutating func begin(_ row: MetaRow.Call, _ packet: UInt64) {
+        private mutating func begin(_ row: MetaRow.Call, _ packet: UInt64, _ time: UInt64) {
             var call = Call(row: row, packet: packet)
             for (name, value) in row.args.sorted(by: { $0.key < $1.key }) {
                 if let key = value.sealedName {
@@ -176,11 +191,11 @@ extension RecordedSession {
                 )
                 append(
                     .structured(packet: packet, function: row.function, arguments: arguments, outcome: .notRecorded),
-                    reader: reader)
+                    reader: reader, time)
             }
         }
 
-        private mutating func end(_ outcome: MetaRow.Return, _ packet: UInt64) {
+        private mutating func end(_ outcome: MetaRow.Return, _ packet: UInt64, _ time: UInt64) {
             guard let index = callIndex[outcome.call] else { return }
             calls[index].outcome = outcome
             calls[index].endPacket = packet
@@ -191,6 +206,7 @@ extension RecordedSession {
             guard let place = structured[outcome.call],
                 case .structured(let packet, let function, let arguments, _)? = steps[place.reader]?[place.index]
             else { return }
+            ended(place, time)
             let result: StructuredOutcome =
                 outcome.ok
                 ? .result(calls[index].result.flatMap { try? JSONValue.parse($0) })

@@ -100,6 +100,8 @@ struct RecordedSession: Sendable {
         var row: MetaRow.Transport
         var readerName: String
         var steps: [Step] = []
+        /// How long each step's answer took, in nanoseconds.
+        var delays: [UInt64] = []
     }
 
     private(set) var calls: [Call] = []
@@ -121,7 +123,11 @@ struct RecordedSession: Sendable {
     func transport(_ transport: Transport, during call: Call) -> Transport {
         var transport = transport
         let end = call.endPacket ?? .max
-        if call.packet <= end { transport.steps.removeAll { !(call.packet...end).contains($0.packet) } }
+        guard call.packet <= end else { return transport }
+        let kept = transport.steps.indices.filter { (call.packet...end).contains(transport.steps[$0].packet) }
+        guard kept.count < transport.steps.count else { return transport }
+        transport.delays = kept.map { transport.delays.indices.contains($0) ? transport.delays[$0] : 0 }
+        transport.steps = kept.map { transport.steps[$0] }
         return transport
     }
 

@@ -11,7 +11,7 @@ final class RecordedFeliCaTransport: RecordedTransport, FeliCaTagTransporting, @
 
     func readWithoutEncryption(serviceCodeList: [Data], blockList: [Data]) async throws -> [Data] {
         try list(
-            try card.structured(
+            try await answer(
                 "readWithoutEncryption(serviceCodeList:blockList:)",
                 ["serviceCodeList": json(serviceCodeList), "blockList": json(blockList)]
             )
@@ -20,28 +20,28 @@ final class RecordedFeliCaTransport: RecordedTransport, FeliCaTagTransporting, @
 
     func readWithoutEncryption(serviceCode: Data, blockList: [Data]) async throws -> [Data] {
         try list(
-            try card.structured(
+            try await answer(
                 "readWithoutEncryption(serviceCode:blockList:)", ["serviceCode": json(serviceCode), "blockList": json(blockList)]
             )
         )
     }
 
     func writeWithoutEncryption(serviceCodeList: [Data], blockList: [Data], blockData: [Data]) async throws {
-        _ = try card.structured(
+        _ = try await answer(
             "writeWithoutEncryption(serviceCodeList:blockList:blockData:)",
             ["serviceCodeList": json(serviceCodeList), "blockList": json(blockList), "blockData": json(blockData)]
         )
     }
 
     func writeWithoutEncryption(serviceCode: Data, blockList: [Data], blockData: [Data]) async throws {
-        _ = try card.structured(
+        _ = try await answer(
             "writeWithoutEncryption(serviceCode:blockList:blockData:)",
             ["serviceCode": json(serviceCode), "blockList": json(blockList), "blockData": json(blockData)]
         )
     }
 
     func requestService(nodeCodeList: [Data]) async throws -> [Data] {
-        try list(try card.structured("requestService(nodeCodeList:)", ["nodeCodeList": json(nodeCodeList)]))
+        try list(try await answer("requestService(nodeCodeList:)", ["nodeCodeList": json(nodeCodeList)]))
     }
 }
 
@@ -50,19 +50,19 @@ final class RecordedISO15693Transport: RecordedTransport, ISO15693TagTransportin
     var icManufacturerCode: Int { card.transport.row.icManufacturerCode ?? 0 }
 
     func readBlock(_ block: UInt8) async throws -> Data {
-        try data(try card.structured("readBlock(_:)", ["block": number(Int(block))]))
+        try data(try await answer("readBlock(_:)", ["block": number(Int(block))]))
     }
 
     func writeBlock(_ block: UInt8, data: Data) async throws {
-        _ = try card.structured("writeBlock(_:data:)", ["block": number(Int(block)), "data": json(data)])
+        _ = try await answer("writeBlock(_:data:)", ["block": number(Int(block)), "data": json(data)])
     }
 
     func readBlocks(range: NSRange) async throws -> [Data] {
-        try list(try card.structured("readBlocks(range:)", ["range": json(range)]))
+        try list(try await answer("readBlocks(range:)", ["range": json(range)]))
     }
 
     func getSystemInfo() async throws -> ISO15693SystemInfo {
-        let value = try card.structured("getSystemInfo()", [:])
+        let value = try await answer("getSystemInfo()", [:])
         guard case .object(let fields)? = value, case .integer(let dsfid)? = fields["dsfid"],
             case .integer(let afi)? = fields["afi"],
             case .integer(let size)? = fields["blockSize"], case .integer(let count)? = fields["blockCount"],
@@ -75,7 +75,7 @@ final class RecordedISO15693Transport: RecordedTransport, ISO15693TagTransportin
     }
 
     func getBlockSecurityStatus(range: NSRange) async throws -> [Bool] {
-        guard case .array(let flags)? = try card.structured("getBlockSecurityStatus(range:)", ["range": json(range)]) else {
+        guard case .array(let flags)? = try await answer("getBlockSecurityStatus(range:)", ["range": json(range)]) else {
             throw notAtHand
         }
         return try flags.map { value in
@@ -84,29 +84,29 @@ final class RecordedISO15693Transport: RecordedTransport, ISO15693TagTransportin
         }
     }
 
-    func writeAFI(_ afi: UInt8) async throws { _ = try card.structured("writeAFI(_:)", ["afi": number(Int(afi))]) }
-    func lockAFI() async throws { _ = try card.structured("lockAFI()", [:]) }
-    func writeDSFID(_ dsfid: UInt8) async throws { _ = try card.structured("writeDSFID(_:)", ["dsfid": number(Int(dsfid))]) }
-    func lockDSFID() async throws { _ = try card.structured("lockDSFID()", [:]) }
+    func writeAFI(_ afi: UInt8) async throws { _ = try await answer("writeAFI(_:)", ["afi": number(Int(afi))]) }
+    func lockAFI() async throws { _ = try await answer("lockAFI()", [:]) }
+    func writeDSFID(_ dsfid: UInt8) async throws { _ = try await answer("writeDSFID(_:)", ["dsfid": number(Int(dsfid))]) }
+    func lockDSFID() async throws { _ = try await answer("lockDSFID()", [:]) }
 
     func customCommand(code: Int, parameters: Data) async throws -> Data {
         let arguments: [String: JSONValue] = ["code": number(code), "parameters": json(parameters)]
-        return try data(try card.structured("customCommand(code:parameters:)", arguments))
+        return try data(try await answer("customCommand(code:parameters:)", arguments))
     }
 
     func challenge(cryptoSuiteIdentifier: Int, message: Data) async throws {
         let arguments: [String: JSONValue] = ["cryptoSuiteIdentifier": number(cryptoSuiteIdentifier), "message": json(message)]
-        _ = try card.structured("challenge(cryptoSuiteIdentifier:message:)", arguments)
+        _ = try await answer("challenge(cryptoSuiteIdentifier:message:)", arguments)
     }
 
     func authenticate(cryptoSuiteIdentifier: Int, message: Data) async throws -> ISO15693SecurityResponse {
         let arguments: [String: JSONValue] = ["cryptoSuiteIdentifier": number(cryptoSuiteIdentifier), "message": json(message)]
-        return try securityResponse(try card.structured("authenticate(cryptoSuiteIdentifier:message:)", arguments))
+        return try securityResponse(try await answer("authenticate(cryptoSuiteIdentifier:message:)", arguments))
     }
 
     func keyUpdate(keyIdentifier: Int, message: Data) async throws -> ISO15693SecurityResponse {
         let arguments: [String: JSONValue] = ["keyIdentifier": number(keyIdentifier), "message": json(message)]
-        return try securityResponse(try card.structured("keyUpdate(keyIdentifier:message:)", arguments))
+        return try securityResponse(try await answer("keyUpdate(keyIdentifier:message:)", arguments))
     }
 
     private func securityResponse(_ value: JSONValue?) throws -> ISO15693SecurityResponse {

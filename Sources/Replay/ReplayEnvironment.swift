@@ -4,7 +4,8 @@ import CardCrypto
 import Synchronization
 import TraceFile
 
-/// What a replay hands out again: random octets by label and number, times by kind and number. Readers are forbidden.
+/// What a replay hands out: random octets and times that were recorded, by label or kind and number; or fresh octets. Readers are
+/// forbidden.
 final class ReplayDraws: RandomSource, EnvironmentClock {
     private struct State {
         var drawn: [String: Int] = [:]
@@ -14,12 +15,14 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
     }
 
     private let call: Int
+    private let entropy: ReplayEntropy
     private let secrets: SecretStore
     private let times: [String: [Int64]]
     private let state = Mutex(State())
 
-    init(call: RecordedSession.Call, secrets: SecretStore) {
+    init(call: RecordedSession.Call, secrets: SecretStore, entropy: ReplayEntropy = .recorded) {
         self.call = call.row.id
+        self.entropy = entropy
         self.secrets = secrets
         times = Dictionary(grouping: call.times, by: \.kind.rawValue).mapValues { $0.map(\.nanoseconds) }
     }
@@ -34,6 +37,15 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
         try state.withLock { state throws(EnvironmentError) in
             let index = state.drawn[label, default: 0]
             state.drawn[label] = index + 1
+            switch entropy {
+            case .recorded: break
+            case .fresh:
+                state.given += 1
+                return try SystemRandomSource().octets(count, label: label)
+            case .seed(let seed):
+                state.given += 1
+                return try Self.seeded(seed, label, index, count)
+            }
             guard let octets = secrets.entropy(call: call, label: label, index: index) else {
                 throw fail(.drawNotRecorded, "\(label), draw \(index + 1): \(count) random bytes that were not recorded", &state)
             }
@@ -47,9 +59,27 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
         }
     }
 
+    /// Octets that depend on nothing but these.
+    private static func seeded(_ seed: UInt64, _ label: String, _ index: Int, _ count: Int) throws(EnvironmentError) -> [UInt8] {
+        var octets: [UInt8] = []
+        var block = 0
+        while octets.count < count {
+            let text = "tapdeck replay \(seed) \(label) \(index) \(block)"
+            do { octets += try Digest.sha256.hash(Array(text.utf8)) } catch {
+                throw EnvironmentError(code: .noRandom, detail: "\(error)")
+            }
+            block += 1
+        }
+        return Array(octets.prefix(count))
+    }
+
     func nanoseconds(_ kind: ClockKind) throws(EnvironmentError) -> Int64 {
         try state.withLock { state throws(EnvironmentError) in
             let index = state.times[kind.rawValue, default: 0]
+            if entropy != .recorded, let known = times[kind.rawValue], let last = known.last, index >= known.count {
+                // Other random bytes may lead to another path through the library; time does not pass on it.
+                return last
+            }
             guard let known = times[kind.rawValue], index < known.count else {
                 throw fail(
                     .timeNotRecorded, "the \(kind.rawValue) time was read \(index + 1) times, it was recorded \(index) times",

@@ -3,14 +3,14 @@
 /// How a replay went.
 public struct ReplayReport: Sendable {
     public enum Verdict: Sendable {
-        /// Every command, in order, and the result are as recorded.
+        /// Every command and the result are as recorded, as far as the mode, the order and the policy ask.
         case same
         case differs(Divergence)
         /// The replay could not be tried.
         case blocked(Blocked)
     }
 
-    public var mode = "bytes"
+    public var mode = ReplayMode.bytes
     /// Exchanges of the recording.
     public var exchanges = 0
     /// Seconds that the library took.
@@ -18,6 +18,30 @@ public struct ReplayReport: Sendable {
     public var verdict: Verdict
     /// Exchanges with sealed octets that were not compared, since their secret is not at hand.
     public var notCompared = 0
+    /// The recording ends before its call returned, so that its result was not compared.
+    public var endsEarly = false
+    /// Commands that were not recorded, each with what it was given.
+    public var unrecorded: [Unrecorded] = []
+    /// Runs of exchanges that came before an earlier one.
+    public var moved: [Moved] = []
+    /// Recorded exchanges that never came, where the policy lets a run leave the recording.
+    public var skipped = 0
+
+    /// A command that was not recorded, and its answer by the policy.
+    public struct Unrecorded: Sendable, Equatable {
+        /// The exchange before it; nil before the first.
+        public var after: UInt64?
+        public var command: String
+        /// `6A82, guessed`, `the answer of exchange 12`.
+        public var answer: String
+        public var policy: String
+    }
+
+    /// Exchanges that came before one that stands before them in the recording.
+    public struct Moved: Sendable, Equatable {
+        public var exchanges: ClosedRange<UInt64>
+        public var before: UInt64
+    }
 
     public var isSame: Bool {
         if case .same = verdict { return true }
@@ -32,8 +56,12 @@ public struct Blocked: Error, Sendable, Equatable {
         case entropy(String)
         /// An argument of the call is sealed and its secret is not at hand.
         case argument(String)
-        /// The recording ends before its call returned; what it holds was the same.
-        case endsEarly
+        /// The recorded answers, from this exchange on, hold for the recorded random octets alone.
+        case boundAnswers(UInt64)
+        /// The answers cannot be sealed afresh.
+        case notResealed
+        /// There is nothing to compare.
+        case empty
         /// The trace holds no call of a flow.
         case noCall
         /// The flow is not known to this version.
@@ -45,6 +73,14 @@ public struct Blocked: Error, Sendable, Equatable {
     public var reason: Reason
     /// For people: what is missing.
     public var text: String
+    /// Arguments of the call, by name, with any of which it can be replayed under fresh random bytes.
+    public var helps: [String] = []
+
+    public init(reason: Reason, text: String, helps: [String] = []) {
+        self.reason = reason
+        self.text = text
+        self.helps = helps
+    }
 }
 
 /// Where and how the library's behaviour parted from the recording.

@@ -57,7 +57,7 @@ enum CardKeyOptions {
         return octets
     }
 
-    private static func keys(_ arguments: Arguments, _ terminal: Terminal) throws -> [JSONValue] {
+    static func keys(_ arguments: Arguments, _ terminal: Terminal) throws -> [JSONValue] {
         let types = ["des": 8, "2k3des": 16, "3k3des": 24, "aes": 16, "lrp": 16]
         let type = arguments.value("--key-type") ?? "aes"
         guard let length = types[type] else {

@@ -105,7 +105,7 @@ enum FlowOutcome {
         let answers = value["answers"]?.arrayValue ?? value.arrayValue ?? []
         return zip(script.commands, answers).map { command, answer in
             let octets = (answer.stringValue).flatMap { try? Hex.decode($0) } ?? []
-            return "\(pad(APDUFields.name(of: command.octets), 42)) \(shown(octets))"
+            return "\(pad(APDUFields.standard.name(of: command.octets), 42)) \(shown(octets))"
         }
     }
 

@@ -34,6 +34,14 @@ enum FileText {
         String(decoding: try octets(path, limit: limit), as: UTF8.self)
     }
 
+    /// Writes a file of results, in place of one that is there.
+    static func write(_ text: String, to path: String) throws {
+        let descriptor = path == "-" ? STDOUT_FILENO : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw Failure(.outside, "\(path) cannot be written: \(String(cString: strerror(errno)))") }
+        Terminal.write(text, to: descriptor)
+        if path != "-" { close(descriptor) }
+    }
+
     static func octets(_ path: String, limit: Int = 1 << 28) throws -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Failure(.outside, "\(path) cannot be read: \(String(cString: strerror(errno)))") }

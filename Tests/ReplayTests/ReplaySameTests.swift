@@ -52,7 +52,7 @@ extension ReplayReport {
         #expect(session.result != nil)
         let report = await Replay(of: session.trace, secrets: session.secrets).run()
         #expect(report.isSame, "\(report.divergence?.description ?? report.blocked?.text ?? "")")
-        #expect(report.mode == "bytes")
+        #expect(report.mode == .bytes)
     }
 
     /// Every place at which a card may be pulled: before BAC, in it, in EF.COM, in the last file, and after all of it.

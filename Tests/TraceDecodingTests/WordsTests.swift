@@ -22,7 +22,7 @@ import TraceFile
     ]
 
     @Test(arguments: statusWords) func aStatusWordStandsWithItsMeaning(_ word: UInt16, _ text: String) {
-        #expect(APDUFields.status(word) == text)
+        #expect(APDUFields.standard.status(word) == text)
     }
 
     static let names: [(String, String)] = [
@@ -42,7 +42,7 @@ import TraceFile
     ]
 
     @Test(arguments: names) func aCommandIsNamedAsItsStandardNamesIt(_ octets: String, _ name: String) {
-        #expect(APDUFields.name(of: hex(octets)) == name)
+        #expect(APDUFields.standard.name(of: hex(octets)) == name)
     }
 
     static let fields: [(String, Int, String, Range<Int>)] = [
@@ -59,7 +59,7 @@ import TraceFile
     @Test(arguments: fields) func anOctetOfACommandBelongsToAField(
         _ octets: String, _ place: Int, _ path: String, _ range: Range<Int>
     ) {
-        let found = APDUFields.field(at: place, of: hex(octets))
+        let found = APDUFields.standard.field(at: place, of: hex(octets))
         #expect(found.path == path)
         #expect(found.range == range)
     }

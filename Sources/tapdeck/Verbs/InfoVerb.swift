@@ -89,8 +89,9 @@ private struct TraceFacts {
     }
 
     private static func replays(_ trace: Trace, _ secrets: SecretStore) -> String {
-        switch Replay(of: trace, secrets: secrets).readiness {
-        case nil: "bytes yes"
+        let replay = Replay(of: trace, secrets: secrets)
+        return switch replay.readiness {
+        case nil: "\(replay.chosenMode?.rawValue ?? "bytes") yes"
         case let blocked?: "bytes no: \(blocked.text)"
         }
     }

@@ -178,7 +178,7 @@ struct RecordSession: Sendable {
             terminal.error([FailureText.line(failure, lost: summary.lostExchange)] + [hint].compactMap { $0 })
             if let refusal = summary.lastRefusal {
                 terminal.note(
-                    "last refusal: exchange \(refusal.exchange), card answered \(APDUFields.status(refusal.status)) to \(APDUFields.instruction(refusal.instruction))"
+                    "last refusal: exchange \(refusal.exchange), card answered \(APDUFields.standard.status(refusal.status)) to \(APDUFields.standard.instruction(refusal.instruction))"
                 )
             }
         }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import Replay
+import Synchronization
 import TraceDecoding
 import TraceFile
 
@@ -8,168 +10,319 @@ import TraceFile
 enum ReplayVerb: Verb {
     static let name = "replay"
     static let summary = "play a recorded session back to the library and compare"
-    static let synopsis = ["replay FILE ... [--mode bytes] [--secrets FILE|env:NAME] [-x]"]
+    static let synopsis = [
+        "replay FILE|DIR ... [--mode bytes|fields|resealed|each] [--order strict|loose] [--entropy recorded|fresh|seed:N]",
+        "    [--unrecorded stop|SW|next|nearest|model] [--speed recorded|0|X] [-k TEXT] [-x] [--jobs N] [--shard I/N]",
+        "    [--junit FILE] [--update] [--mrz-key KEY | --can CAN | --pin PIN | --key N=VALUE]",
+    ]
     static let options =
-        traceOptions + [
-            OptionSpec("--mode", .required("bytes"), "every command equal, in order, with the recorded random bytes"),
-            OptionSpec("-x", .none, "stop at the first trace that differs"),
-        ]
+        [
+            OptionSpec(
+                "--mode", .required("MODE"), "bytes: every command equal, with the recorded random bytes; fields: all but"),
+            OptionSpec("--order", .required("ORDER"), "strict, as recorded; loose: files may be read in another order"),
+            OptionSpec("--entropy", .required("FROM"), "random bytes: recorded, fresh, or seed:N"),
+            OptionSpec("--unrecorded", .required("POLICY"), "what a command gets that is not in the trace; stop without it"),
+            OptionSpec("--speed", .required("X"), "0 waits for nothing; recorded answers when the card did; X in X times that"),
+            OptionSpec("-k", .required("TEXT"), "only traces whose name has TEXT in it"),
+            OptionSpec("-x", .none, "stop at the first trace that is not as expected"),
+            OptionSpec("--jobs", .required("N"), "N traces at a time"),
+            OptionSpec("--shard", .required("I/N"), "the I-th of N parts of the suite, by the traces' names"),
+            OptionSpec("--junit", .required("FILE"), "the results in XML, for build servers"),
+            OptionSpec("--update", .none, "record again what differs, after its diff was shown"),
+        ] + traceOptions + grammarOptions + ReplayArguments.specs
     static let details = [
-        "Status 0 when all are the same, 1 when one differs, 3 when one cannot be tried. No reader can be reached."
+        "Modes: bytes needs the recorded random bytes; fields compares all but what was drawn at random, for sessions without key"
+            + " agreement; resealed compares plain commands, the card agreeing on fresh keys. Without --mode the strictest that the"
+            + " secrets allow. each tries all three and says why not.",
+        "Policies: stop ends there; SW, a status word as 6A82, answers so; next gives the answer at this place, nearest that of the most"
+            + " similar recorded command, model what a card built from the trace says. Each such answer is a note.",
+        "A folder is a suite: its traces and those below it. suite.txt in it has the exceptions, a line each:",
+        "  fails NAME why       it differs; an error when it is the same", "  skip NAME why", "  mode NAME resealed",
+        "Status 0 when all are as expected, 1 when one is not, 3 when one cannot be tried. No reader can be reached.",
     ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard !arguments.operands.isEmpty else { throw Failure.usage("replay needs a trace: tapdeck replay FILE") }
-        if let mode = arguments.value("--mode"), mode != "bytes" {
-            throw Failure.usage(
-                "unknown mode \(mode)\(Nearest.suggestion(for: mode, among: ["bytes"])); bytes is the one there is")
-        }
-        var worst = ExitStatus.fine
-        for path in arguments.operands {
-            let status: ExitStatus
-            do { status = try await one(path, arguments, terminal) } catch let failure as Failure
-                where arguments.operands.count > 1
-            {
-                terminal.error(failure.lines)
-                status = failure.status
-            }
-            worst = max(worst, status)
-            if status != .fine, arguments.has("-x") { break }
-        }
-        return worst
-    }
-
-    static func one(_ path: String, _ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
-        let trace: Trace
-        do { trace = try Trace.load(path: path) } catch { throw TraceAccess.failure(error) }
-        let damaged = TraceAccess.report(trace.damage, of: path, terminal)
-        let secrets = try TraceAccess.secrets(for: path, session: trace.header.session, embedded: trace.secrets, arguments).store
-        let report = await Replay(of: trace, secrets: secrets).run()
-        if arguments.wantsJSON {
-            terminal.result(ReplayText.json(report, path: path))
-        } else {
-            switch report.verdict {
-            case .same: terminal.result(ReplayText.same(report, path: path))
-            case .differs(let divergence): ReplayText.lines(divergence, report, path: path).forEach(terminal.result)
-            case .blocked(let blocked): terminal.error(ReplayText.lines(blocked, path: path))
-            }
-        }
-        let status: ExitStatus =
-            switch report.verdict {
-            case .same: .fine
-            case .differs: .notSo
-            case .blocked: .outside
-            }
-        return max(status, damaged)
+        if arguments.program != nil { throw Failure.usage("replay -- PROGRAM is not there yet") }
+        let run = try ReplayRun(arguments, terminal)
+        return try await run.run()
     }
 }
 
-/// The text of a replay's report.
-enum ReplayText {
-    /// `same     demo.pcapng   bytes   21 exchanges   0.6 ms`.
-    static func same(_ report: ReplayReport, path: String) -> String {
-        let count = "\(grouped(report.exchanges)) exchange\(report.exchanges == 1 ? "" : "s")"
-        let note = report.notCompared > 0 ? "   \(report.notCompared) with sealed bytes not compared" : ""
-        return "same     \(path)   \(report.mode)   \(count)   \(SummaryLine.span(UInt64(report.seconds * 1e9)))\(note)"
-    }
+/// One run of `replay`: what was asked for, and the suite that it is asked of.
+struct ReplayRun: Sendable {
+    let arguments: Arguments
+    let terminal: Terminal
+    let options: ReplayOptions
+    /// Whether every mode is tried.
+    let triesEach: Bool
+    let suite: ReplaySuite
+    let jobs: Int
 
-    static func lines(_ divergence: Divergence, _ report: ReplayReport, path: String) -> [String] {
-        let place = divergence.packet.map { "at \($0) of \(lastNumber(divergence))" } ?? "after \(divergence.exchanges) exchanges"
-        var lines = ["DIFFERS  \(path)   \(report.mode)   \(place)", ""]
-        if let before = divergence.before { lines.append(row(before, said: before.answer)) }
-        let subject = Divergence.Line(number: divergence.packet ?? 0, what: divergence.subject, answer: "")
-        switch divergence.kind {
-        case .result:
-            lines.append("result   same \(divergence.exchanges) exchanges, another result")
-        case .missing(let count):
-            lines.append(row(subject, said: "never came"))
-            lines.append(
-                "missing  the run ended after \(grouped(divergence.sameBefore)) exchanges; \(grouped(count)) recorded exchange\(count == 1 ? "" : "s") never came"
-            )
-        case .extra:
-            lines.append("extra    not in the trace: \(divergence.subject)")
-        case .again(let times):
-            lines.append("again    recorded \(times == 1 ? "once" : "\(times) times"), asked once more: \(divergence.subject)")
-        case .draw:
-            lines.append("draw     the library took from its environment what was not recorded")
-        case .unanswered:
-            lines.append(row(subject, said: ""))
-            lines.append("ends     the recording ends before this answer")
-        case .command, .kind:
-            lines.append(row(subject, said: divergence.frame.map { "frame \($0)" } ?? ""))
+    init(_ arguments: Arguments, _ terminal: Terminal) throws {
+        self.arguments = arguments
+        self.terminal = terminal
+        triesEach = arguments.value("--mode") == "each"
+        options = try ReplayArguments.options(arguments, terminal)
+        jobs = try Self.number(arguments, "--jobs", 1...1024) ?? 1
+        var suite: ReplaySuite
+        do { suite = try ReplaySuite(arguments.operands) } catch {
+            throw Failure(error.code == .unreadable ? .outside : .wrongUsage, lines: [error.detail])
         }
-        if let field = divergence.field {
-            lines.append("         \(pad(field.path, 30))\(field.place.isEmpty ? "" : " \(field.place)")")
-            lines.append("       - \(value(field.recorded, field.recordedMeaning)) recorded")
-            lines.append("       + \(value(field.now, field.nowMeaning)) now")
-        }
-        lines += divergence.notes.filter { $0.hasPrefix("the ") && $0.hasSuffix("are the same") }.map { "         \($0)" }
-        if case .command = divergence.kind, let after = divergence.after { lines.append(row(after, said: "not reached")) }
-        lines.append("")
-        if let thrown = divergence.thrown { lines.append("  the library threw \(thrown)") }
-        lines += divergence.notes.filter { !$0.hasSuffix("are the same") }.map { "  note: \($0)" }
-        lines += divergence.causes.map { "  trace: \($0)" }
-        if !divergence.causes.isEmpty { lines.append("  trace: a row whose own check fails was changed after it was recorded") }
-        if let packet = divergence.packet {
-            lines.append(
-                "  look     tapdeck show \(path) \(packet > 1 ? packet - 1 : packet)-\(packet == .max ? packet : packet + 1)")
-        }
-        return lines
-    }
-
-    /// What is missing, where it was looked for, what to type.
-    static func lines(_ blocked: Blocked, path: String) -> [String] {
-        switch blocked.reason {
-        case .entropy, .argument:
-            [
-                "blocked: \(path): \(blocked.text)", "looked   inside the file, and for \(SecretStore.sidePath(forTrace: path))",
-                "tapdeck replay \(path) --secrets FILE",
-            ]
-        case .callFromCode:
-            [
-                "blocked: \(path): \(blocked.text)",
-                "replay it from code: try await Replay(of: \"\(path)\").run { transport in ... }",
-            ]
-        case .noCall, .unknownFlow, .endsEarly:
-            ["blocked: \(path): \(blocked.text)"]
-        }
-    }
-
-    static func json(_ report: ReplayReport, path: String) -> String {
-        var members: [String: JSONValue] = [
-            "file": .string(path), "mode": .string(report.mode), "exchanges": .integer(Int64(report.exchanges)),
-            "seconds": .number(report.seconds),
-        ]
-        switch report.verdict {
-        case .same: members["verdict"] = "same"
-        case .blocked(let blocked):
-            members["verdict"] = "blocked"
-            members["reason"] = .string(blocked.text)
-        case .differs(let divergence):
-            members["verdict"] = "differs"
-            if let packet = divergence.packet { members["packet"] = .integer(Int64(clamping: packet)) }
-            if let frame = divergence.frame { members["n"] = .integer(Int64(frame)) }
-            if let field = divergence.field {
-                members["path"] = .string(field.path)
-                members["recorded"] = .string(field.recorded)
-                members["now"] = .string(field.now)
+        if let text = arguments.value("-k") { suite.keep(containing: text) }
+        if let text = arguments.value("--shard") {
+            let parts = text.split(separator: "/").map { Int($0) }
+            guard parts.count == 2, let part = parts[0], let count = parts[1], count > 0, (1...count).contains(part) else {
+                throw Failure.usage("--shard takes I/N with I from 1 to N, not \(text)")
             }
-            if let thrown = divergence.thrown { members["thrown"] = .string(thrown) }
-            members["causes"] = .array(divergence.causes.map { .string($0) })
-            members["notes"] = .array(divergence.notes.map { .string($0) })
+            suite.keep(shard: part, of: count)
         }
-        return JSONValue.object(members).text
+        self.suite = suite
     }
 
-    private static func value(_ text: String, _ meaning: String) -> String {
-        meaning.isEmpty ? pad(text, 54) : "\(pad(text, 21)) \(pad(meaning, 32))"
+    private static func number(_ arguments: Arguments, _ name: String, _ range: ClosedRange<Int>) throws -> Int? {
+        guard let text = arguments.value(name) else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw Failure.usage("\(name) takes a number from \(range.lowerBound) to \(range.upperBound), not \(text)")
+        }
+        return number
     }
 
-    private static func lastNumber(_ divergence: Divergence) -> String { "\(max(divergence.lastPacket, divergence.packet ?? 0))" }
+    func run() async throws -> ExitStatus {
+        if triesEach { return await ModeTable(run: self).print() }
+        let start = ContinuousClock.now
+        let worst = Mutex(ExitStatus.fine)
+        let isSuite = !suite.folders.isEmpty
+        let dots = Mutex("")
+        let results = await suite.run(
+            jobs: jobs, stopsAtFirst: arguments.has("-x"),
+            { item in
+                await attempt(item, options, worst)
+            },
+            onResult: { result, _ in
+                dots.withLock { $0 += Self.dot(result) }
+                if !isSuite { show(result) }
+            })
+        let elapsed = (ContinuousClock.now - start).microseconds / 1e6
+        if isSuite {
+            let count = "\(results.count) of \(suite.items.count)"
+            let line = dots.withLock {
+                "\(pad($0, 64 - count.count)) \(padLeft(count, count.count + 4))   \(Self.seconds(elapsed))"
+            }
+            terminal.note(line)
+            summary(results, elapsed)
+        }
+        var status = worst.withLock { $0 }
+        for result in results { status = max(status, Self.status(result)) }
+        if arguments.has("--update") { status = try await ReplayUpdate(run: self).update(results, status) }
+        if let path = arguments.value("--junit") { try writeJUnit(results, path) }
+        return status
+    }
 
-    private static func row(_ line: Divergence.Line, said: String) -> String {
-        var text = "\(padLeft("\(line.number)", 5))    \(pad(line.what, 51))\(said)"
-        while text.hasSuffix(" ") { text.removeLast() }
-        return text
+    /// `1.9 s`.
+    static func seconds(_ seconds: Double) -> String { SummaryLine.span(UInt64(max(0, seconds) * 1e9)) }
+
+    private static func dot(_ result: ReplaySuite.Result) -> String {
+        switch result.outcome {
+        case .same: "."
+        case .failsAsExpected: "x"
+        case .differs: "F"
+        case .passesNow: "P"
+        case .blocked: "b"
+        case .skipped: "s"
+        case .unreadable: "E"
+        }
+    }
+
+    static func status(_ result: ReplaySuite.Result) -> ExitStatus {
+        switch result.outcome {
+        case .same, .failsAsExpected, .skipped: .fine
+        case .differs, .passesNow: .notSo
+        case .blocked, .unreadable: .outside
+        }
+    }
+
+    // MARK: - One trace
+
+    func replay(_ item: ReplaySuite.Item, _ options: ReplayOptions) throws -> (replay: Replay, trace: Trace) {
+        let trace: Trace
+        do { trace = try Trace.load(path: item.path) } catch { throw TraceAccess.failure(error) }
+        let secrets = try TraceAccess.secrets(
+            for: item.path, session: trace.header.session, embedded: trace.secrets, arguments
+        ).store
+        var options = options
+        options.mode = options.mode ?? item.mode
+        return (Replay(of: trace, secrets: secrets, options: options), trace)
+    }
+
+    private func attempt(
+        _ item: ReplaySuite.Item, _ options: ReplayOptions, _ worst: borrowing Mutex<ExitStatus>
+    ) async -> ReplaySuite.Attempt {
+        do {
+            let (replay, trace) = try replay(item, options)
+            let damaged = TraceAccess.report(trace.damage, of: item.path, terminal)
+            worst.withLock { $0 = max($0, damaged) }
+            return .report(await replay.run())
+        } catch let failure as Failure {
+            return .unreadable(failure.lines)
+        } catch {
+            return .unreadable(["\(error)"])
+        }
+    }
+
+    // MARK: - Text
+
+    private var hasMany: Bool { suite.items.count > 1 }
+
+    /// The lines of one trace that was given by itself.
+    private func show(_ result: ReplaySuite.Result) {
+        let path = result.item.path
+        guard let report = result.report else {
+            terminal.error(result.problem)
+            return
+        }
+        if arguments.wantsJSON { return terminal.result(ReplayText.json(report, path: path, outcome: result)) }
+        switch report.verdict {
+        case .same:
+            terminal.result(ReplayText.same(report, path: path))
+            ReplayText.notes(report).forEach(terminal.result)
+        case .differs(let divergence): ReplayText.lines(divergence, report, path: path).forEach(terminal.result)
+        case .blocked(let blocked): terminal.error(ReplayText.lines(blocked, path: path, isOneOfMany: hasMany))
+        }
+    }
+
+    /// What is not just the same, then a line that counts.
+    private func summary(_ results: [ReplaySuite.Result], _ elapsed: Double) {
+        if arguments.wantsJSON {
+            for result in results {
+                if let report = result.report {
+                    terminal.result(ReplayText.json(report, path: result.item.path, outcome: result))
+                } else {
+                    terminal.result(
+                        JSONValue.object(["file": .string(result.item.path), "outcome": .string(result.outcome.rawValue)]).text)
+                }
+            }
+            return
+        }
+        for result in results {
+            let lines = Self.block(result)
+            guard !lines.isEmpty else { continue }
+            terminal.result("")
+            lines.forEach(terminal.result)
+        }
+        terminal.result("")
+        let text = Self.counts(results)
+        terminal.result("\(pad(text, 72)) \(Self.seconds(elapsed))")
+    }
+
+    /// Lines for a trace of a suite; none when it is the same and nothing is to be said of it.
+    static func block(_ result: ReplaySuite.Result) -> [String] {
+        let (path, name) = (result.item.path, result.item.name)
+        let reason: String
+        switch result.item.expectation {
+        case .fails(let why), .skip(let why): reason = why
+        case nil: reason = ""
+        }
+        switch (result.outcome, result.report?.verdict) {
+        case (.differs, .differs(let divergence)):
+            guard let report = result.report else { return [] }
+            return ReplayText.lines(divergence, report, path: path, name: name)
+        case (.blocked, .blocked(let blocked)): return ReplayText.lines(blocked, path: path, isOneOfMany: true)
+        case (.failsAsExpected, _): return ["FAILS AS EXPECTED  \(name)   \(reason)"]
+        case (.passesNow, _): return ["PASSES NOW  \(name)   \(reason)", "         take its line out of suite.txt"]
+        case (.skipped, _): return ["SKIPPED  \(name)   \(reason)"]
+        case (.unreadable, _): return ["UNREADABLE  \(name)"] + result.problem.map { "         \($0)" }
+        case (.same, _):
+            guard let report = result.report, report.endsEarly || !report.unrecorded.isEmpty || !report.moved.isEmpty else {
+                return []
+            }
+            return [ReplayText.same(report, path: name)] + ReplayText.notes(report)
+        default: return []
+        }
+    }
+
+    /// `32 same, 1 differs, 1 fails as expected, 0 blocked`; rare words only when there are some.
+    private static func counts(_ results: [ReplaySuite.Result]) -> String {
+        func count(_ outcome: ReplaySuite.Result.Outcome) -> Int { results.count { $0.outcome == outcome } }
+        let differs = count(.differs)
+        var parts = ["\(count(.same)) same", "\(differs) differ\(differs == 1 ? "s" : "")"]
+        let expected = count(.failsAsExpected)
+        if expected > 0 { parts.append("\(expected) fail\(expected == 1 ? "s" : "") as expected") }
+        let passing = count(.passesNow)
+        if passing > 0 { parts.append("\(passing) pass\(passing == 1 ? "es" : "") now") }
+        if count(.skipped) > 0 { parts.append("\(count(.skipped)) skipped") }
+        if count(.unreadable) > 0 { parts.append("\(count(.unreadable)) unreadable") }
+        parts.append("\(count(.blocked)) blocked")
+        return parts.joined(separator: ", ")
+    }
+
+    private func writeJUnit(_ results: [ReplaySuite.Result], _ path: String) throws {
+        let stamp = UTC.fileStamp(UTC.now())
+        let parts = stamp.split(separator: "-")
+        let clock = parts.last.map { "\($0.prefix(2)):\($0.dropFirst(2).prefix(2)):\($0.dropFirst(4))" } ?? "00:00:00"
+        let timestamp = "\(parts.dropLast().joined(separator: "-"))T\(clock)"
+        let text = JUnitReport(results, timestamp: timestamp).xml { Self.block($0).joined(separator: "\n") }
+        try FileText.write(text, to: path)
+    }
+}
+
+/// Every trace in every mode: which hold, and why not the others.
+struct ModeTable: Sendable {
+    let run: ReplayRun
+
+    func print() async -> ExitStatus {
+        let terminal = run.terminal
+        let worst = Mutex(ExitStatus.fine)
+        let width = run.suite.items.map(\.name.count).max() ?? 0
+        if !run.arguments.wantsJSON {
+            terminal.note("\(pad("trace", width))   \(ReplayMode.allCases.map { pad($0.rawValue, 10) }.joined())".trimmed)
+        }
+        _ = await run.suite.run(jobs: run.jobs, stopsAtFirst: run.arguments.has("-x")) { item in
+            let (lines, status, last) = await row(item, width)
+            lines.forEach(terminal.result)
+            worst.withLock { $0 = max($0, status) }
+            return last
+        }
+        return worst.withLock { $0 }
+    }
+
+    /// A trace that no mode can replay is an error, and so is one that differs in a mode.
+    private func row(_ item: ReplaySuite.Item, _ width: Int) async -> ([String], ExitStatus, ReplaySuite.Attempt) {
+        var words: [String] = []
+        var reasons: [String] = []
+        var members: [String: JSONValue] = ["file": .string(item.path)]
+        var status = ExitStatus.fine
+        var holds = false
+        var last = ReplaySuite.Attempt.unreadable([])
+        for mode in ReplayMode.allCases {
+            var options = run.options
+            options.mode = mode
+            let report: ReplayReport
+            do { report = await (try run.replay(item, options)).replay.run() } catch {
+                let lines = (error as? Failure)?.lines ?? ["\(error)"]
+                return (["\(pad(item.name, width))   unreadable: \(lines.first ?? "")"], .outside, .unreadable(lines))
+            }
+            last = .report(report)
+            switch report.verdict {
+            case .same:
+                holds = true
+                words.append("same")
+            case .differs(let divergence):
+                status = max(status, .notSo)
+                words.append("DIFFERS")
+                reasons.append("  \(mode.rawValue): \(divergence)")
+            case .blocked(let blocked):
+                words.append("-")
+                reasons.append("  \(mode.rawValue): \(blocked.text)")
+            }
+            members[mode.rawValue] = .string(words.last == "-" ? "blocked" : words.last?.lowercased() ?? "")
+        }
+        if !holds {
+            status = max(status, .notSo)
+            reasons.append("  no mode can replay it")
+        }
+        if run.arguments.wantsJSON { return ([JSONValue.object(members).text], status, last) }
+        let line = "\(pad(item.name, width))   \(words.map { pad($0, 10) }.joined())".trimmed
+        return ([line] + reasons, status, last)
     }
 }
