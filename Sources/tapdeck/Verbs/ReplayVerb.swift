@@ -8,17 +8,22 @@ import TraceFile
 enum ReplayVerb: Verb {
     static let name = "replay"
     static let summary = "play a recorded session back to the library and compare"
-    static let synopsis = ["replay FILE ... [--mode bytes] [--secrets FILE|env:NAME] [-x]"]
+    static let synopsis = [
+        "replay FILE ... [--mode bytes] [--secrets FILE|env:NAME] [-x]", "replay FILE [...] -- PROGRAM [ARG ...]",
+    ]
     static let options =
         traceOptions + [
             OptionSpec("--mode", .required("bytes"), "every command equal, in order, with the recorded random bytes"),
             OptionSpec("-x", .none, "stop at the first trace that differs"),
+            CardServing.tableOption,
         ]
-    static let details = [
-        "Status 0 when all are the same, 1 when one differs, 3 when one cannot be tried. No reader can be reached."
-    ]
+    static let details =
+        [
+            "Status 0 when all are the same, 1 when one differs, 3 when one cannot be tried. No reader can be reached."
+        ] + ProgramReplay.details
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
+        if let program = arguments.program { return try ProgramReplay.run(program, arguments, terminal) }
         guard !arguments.operands.isEmpty else { throw Failure.usage("replay needs a trace: tapdeck replay FILE") }
         if let mode = arguments.value("--mode"), mode != "bytes" {
             throw Failure.usage(
