@@ -17,6 +17,8 @@ public struct LinkError: CodedError {
         /// The link is in use.
         case servesAlready
         case noThread
+        /// No socket can be had at the path.
+        case notListening
     }
 
     public let code: Code
@@ -61,6 +63,34 @@ func connectTCP(host: String, port: UInt16) throws(LinkError) -> Int32 {
         close(descriptor)
     }
     throw LinkError(.notReachable, detail: "\(host):\(port): \(systemText(failure))")
+}
+
+/// A socket of mode 0600 bound to a path that must not exist; it does not listen yet.
+func bindUnix(path: String) throws(LinkError) -> Int32 {
+    var address = sockaddr_un()
+    let octets = Array(path.utf8)
+    let room = MemoryLayout.size(ofValue: address.sun_path) - 1
+    // A client cuts a longer path in silence.
+    guard !octets.isEmpty, octets.count <= room, !octets.contains(0) else {
+        throw LinkError(.notListening, detail: "\(path): \(octets.count) bytes; the path of a socket has 1 to \(room)")
+    }
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: octets) }
+    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    guard descriptor >= 0 else { throw LinkError(.notListening, detail: systemText(errno)) }
+    // Before the bind, so that the file never has another mode.
+    fchmod(descriptor, 0o600)
+    let bound = withUnsafePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        }
+    }
+    guard bound == 0 else {
+        let code = errno
+        close(descriptor)
+        throw LinkError(.notListening, detail: "\(path): \(code == EADDRINUSE ? "exists already" : systemText(code))")
+    }
+    return descriptor
 }
 
 /// Starts a detached thread; false when the system gives none.

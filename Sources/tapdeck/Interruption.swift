@@ -65,6 +65,13 @@ enum Interruption {
         return try operation()
     }
 
+    /// Waits for an interruption; then calls `action` and returns when that is done.
+    static func waiting(_ action: () -> Void) {
+        let isAsked = Latch()
+        calling({ isAsked.raise() }, during: { isAsked.wait() })
+        action()
+    }
+
     private static func arrived() {
         let isSecond = happened.withLock { seen in
             defer { seen = true }
@@ -73,5 +80,32 @@ enum Interruption {
         let action = handler.withLock { $0 }
         guard !isSecond, let action else { _exit(ExitStatus.interrupted.rawValue) }
         action()
+    }
+}
+
+/// Opens once, and lets through whoever waits.
+private final class Latch: Sendable {
+    private let ends: (reading: Int32, writing: Int32)
+
+    init() {
+        var ends: [Int32] = [-1, -1]
+        _ = pipe(&ends)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        self.ends = (ends[0], ends[1])
+    }
+
+    deinit {
+        close(ends.reading)
+        close(ends.writing)
+    }
+
+    func raise() {
+        var octet: UInt8 = 0
+        _ = write(ends.writing, &octet, 1)
+    }
+
+    func wait() {
+        var octet: UInt8 = 0
+        while read(ends.reading, &octet, 1) < 0, errno == EINTR {}
     }
 }

@@ -87,6 +87,9 @@ enum ExitStatus: Int32, Sendable, Comparable {
     case wrongUsage = 2
     /// The outside failed.
     case outside = 3
+    /// A program that was to be started cannot be run, or is not there; as env(1) says it.
+    case cannotRun = 126
+    case notFound = 127
     case interrupted = 130
 
     /// Of several results the worst counts: 3 before 1.

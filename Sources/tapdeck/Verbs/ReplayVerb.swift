@@ -14,6 +14,7 @@ enum ReplayVerb: Verb {
         "replay FILE|DIR ... [--mode bytes|fields|resealed|each] [--order strict|loose] [--entropy recorded|fresh|seed:N]",
         "    [--unrecorded stop|SW|next|nearest|model] [--speed recorded|0|X] [-k TEXT] [-x] [--jobs N] [--shard I/N]",
         "    [--junit FILE] [--update] [--mrz-key KEY | --can CAN | --pin PIN | --key N=VALUE]",
+        "replay FILE [...] -- PROGRAM [ARG ...]",
     ]
     static let options =
         [
@@ -29,21 +30,22 @@ enum ReplayVerb: Verb {
             OptionSpec("--shard", .required("I/N"), "the I-th of N parts of the suite, by the traces' names"),
             OptionSpec("--junit", .required("FILE"), "the results in XML, for build servers"),
             OptionSpec("--update", .none, "record again what differs, after its diff was shown"),
-        ] + traceOptions + grammarOptions + ReplayArguments.specs
-    static let details = [
-        "Modes: bytes needs the recorded random bytes; fields compares all but what was drawn at random, for sessions without key"
-            + " agreement; resealed compares plain commands, the card agreeing on fresh keys. Without --mode the strictest that the"
-            + " secrets allow. each tries all three and says why not.",
-        "Policies: stop ends there; SW, a status word as 6A82, answers so; next gives the answer at this place, nearest that of the most"
-            + " similar recorded command, model what a card built from the trace says. Each such answer is a note.",
-        "A folder is a suite: its traces and those below it. suite.txt in it has the exceptions, a line each:",
-        "  fails NAME why       it differs; an error when it is the same", "  skip NAME why", "  mode NAME resealed",
-        "Status 0 when all are as expected, 1 when one is not, 3 when one cannot be tried. No reader can be reached.",
-    ]
+        ] + traceOptions + grammarOptions + ReplayArguments.specs + [CardServing.tableOption]
+    static let details =
+        [
+            "Modes: bytes needs the recorded random bytes; fields compares all but what was drawn at random, for sessions without key"
+                + " agreement; resealed compares plain commands, the card agreeing on fresh keys. Without --mode the strictest that the"
+                + " secrets allow. each tries all three and says why not.",
+            "Policies: stop ends there; SW, a status word as 6A82, answers so; next gives the answer at this place, nearest that of the most"
+                + " similar recorded command, model what a card built from the trace says. Each such answer is a note.",
+            "A folder is a suite: its traces and those below it. suite.txt in it has the exceptions, a line each:",
+            "  fails NAME why       it differs; an error when it is the same", "  skip NAME why", "  mode NAME resealed",
+            "Status 0 when all are as expected, 1 when one is not, 3 when one cannot be tried. No reader can be reached.",
+        ] + ProgramReplay.details
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
+        if let program = arguments.program { return try ProgramReplay.run(program, arguments, terminal) }
         guard !arguments.operands.isEmpty else { throw Failure.usage("replay needs a trace: tapdeck replay FILE") }
-        if arguments.program != nil { throw Failure.usage("replay -- PROGRAM is not there yet") }
         let run = try ReplayRun(arguments, terminal)
         return try await run.run()
     }

@@ -3,14 +3,12 @@
 import CardSockets
 import VirtualCards
 
-/// `virtual`: a virtual card in a slot of the virtual reader vpcd, for any program.
+/// `virtual`: a virtual card for any program, in a slot of the virtual reader vpcd or on pcsc-lite's own socket.
 enum VirtualVerb: Verb {
     static let name = "virtual"
     static let summary = "a virtual card in a reader that any program can use"
-    static let synopsis = ["virtual KIND [OPTIONS] [--vpcd HOST:PORT]"]
-    static let options = [
-        OptionSpec("--vpcd", .required("HOST:PORT"), "the slot of the virtual reader; 127.0.0.1:35963 without it")
-    ]
+    static let synopsis = ["virtual KIND [OPTIONS] [--vpcd HOST:PORT | --socket PATH]"]
+    static let options = CardServing.options
     static var details: [String] {
         var lines = ["KIND and its own options:"]
         for kind in VirtualCardCatalog.kinds {
@@ -26,7 +24,9 @@ enum VirtualVerb: Verb {
             "# begins a comment. Options given beside it win. The same in a reference:",
             "--card 'virtual:passport?options=FILE'",
         ]
-        return lines + ["", "It stays until Ctrl-C, or until the card is removed by a fault. Needs pcscd with vsmartcard-vpcd."]
+        return lines + [""] + CardServing.ends + [
+            "It stays until Ctrl-C; in a slot of vpcd until the card is removed by a fault."
+        ]
     }
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
@@ -44,35 +44,15 @@ enum VirtualVerb: Verb {
         } catch {
             throw CardSource.failure(error)
         }
-        let (host, port) = try address(arguments.value("--vpcd") ?? "127.0.0.1:35963")
-        return try serve(card, kind: kind, host: host, port: port, terminal)
-    }
-
-    private static func serve(_ card: sending VirtualCard, kind: String, host: String, port: UInt16, _ terminal: Terminal) throws
-        -> ExitStatus
-    {
-        let options = VPCDLink.Options(identifier: card.identifier.isEmpty ? nil : card.identifier)
-        let link = VPCDLink(card: card, host: host, port: port, options: options) { event in
-            switch event {
-            case .inserted: terminal.note("tapdeck: the \(kind) card is in the slot at \(host):\(port); Ctrl-C takes it out")
-            case .removed: terminal.note("tapdeck: the card is out")
-            case .silent: terminal.note("tapdeck: the card gave no answer")
-            case .notServed: terminal.note("tapdeck: another card is in the slot at \(host):\(port); this one waits")
-            case .ended: break
-            }
-        }
-        do {
-            let outcome = try Interruption.calling({ link.stop() }, during: { try link.run() })
-            switch outcome {
-            case .stopped: return Interruption.wasAsked ? .interrupted : .fine
-            case .removed: return .fine
-            case .readerClosed: throw Failure(.outside, "reader: pcscd closed the slot at \(host):\(port)")
-            case .failed(let error): throw Failure(.outside, "reader: \(error)")
-            }
-        } catch let error as LinkError {
-            throw Failure(
-                .outside, "no virtual reader: \(error.detail)", "sudo apt install pcscd vsmartcard-vpcd", "tapdeck doctor"
-            )
+        let identifier = card.identifier.isEmpty ? nil : card.identifier
+        switch try CardServing.end(arguments) {
+        case .vpcd(let host, let port):
+            return try CardServing.throughVPCD(
+                card, named: "the \(kind) card", identifier: identifier, host: host, port: port, terminal)
+        case .socket(let path):
+            let reader = ServiceSocket.Reader(name: "Tapdeck \(kind) 00 00", card: card, identifier: identifier)
+            return try CardServing.onSocket([reader], path: path, arguments, terminal)
+        case .lines: throw Failure.usage("virtual has no --lines")
         }
     }
 
@@ -96,13 +76,5 @@ enum VirtualVerb: Verb {
             }
         }
         return (own, card)
-    }
-
-    private static func address(_ text: String) throws -> (host: String, port: UInt16) {
-        let parts = text.split(separator: ":")
-        guard parts.count == 2, let port = UInt16(parts[1]), port > 0 else {
-            throw Failure.usage("--vpcd takes HOST:PORT, not \(text)")
-        }
-        return (String(parts[0]), port)
     }
 }
