@@ -56,7 +56,7 @@ public struct Replay: Sendable {
         }
         let arguments = JSONValue.object(call.arguments).text
         let reader = RecordedReader(session, flow: call, trace: trace, secrets: secrets)
-        let world = CredentialWorld(reader: { card, _, step in await reader.work(on: card, step: step) })
+        let world = reader.world
         return await play(call) { transport in
             // Time does not pass in a replay.
             try await FlowClock.$runs.withValue(false) {

@@ -76,6 +76,10 @@ struct CredentialRecording: Sendable {
         do { element = try SimulatedSecureElement(configuration) } catch { throw Failure(.outside, "--store: \(error)") }
         let transport = VirtualCardTransport(element.wiredCard())
         let broker = ElementBroker(element: element)
+        let contactless = ContactlessInterface(
+            card: { element.contactlessCard(instances: $0) },
+            listen: { hear in element.onEvent { hear($0.instanceAID, $0.data) } })
+        flow.hasContactlessInterface = true
         flow.credentials = try store?.load() ?? []
         // A fresh element has one credential, so that a script need not begin with an installation.
         if flow.credentials.isEmpty, store?.isNew ?? true {
@@ -83,13 +87,15 @@ struct CredentialRecording: Sendable {
             first.script = "startSession\nprovisionCredential wallet \"wallet\"\nwait 2 s\n"
             first.rules = nil
             first.realTime = nil
+            first.hasContactlessInterface = nil
             let outcome = try await CredentialFlow.run(first, over: transport) { _ in }
             flow.credentials = outcome.credentials
             store?.save(outcome.credentials)
         }
         return CredentialRecording(
             argumentsJSON: try CanonicalJSON.encode(flow), transport: transport,
-            world: CredentialWorld(host: host, reader: host.work, broker: broker, save: { store?.save($0) }))
+            world: CredentialWorld(
+                host: host, reader: host.work, broker: broker, contactless: contactless, save: { store?.save($0) }))
     }
 }
 
@@ -222,6 +228,9 @@ final class VirtualReaderHost: EmulationHost {
     @Sendable func work(_ card: EmulatedCard, _ seconds: Int, _ step: Int) async {
         let start = ContinuousClock.now
         lastCommand.clear()
+        guard link.withLock({ $0 != nil }) else {
+            return note("no program can meet the card: no virtual reader at \(address):\(port)")
+        }
         while ContinuousClock.now - start < .seconds(seconds) {
             try? await Task.sleep(for: .milliseconds(50))
             if Task.isCancelled { return }
