@@ -57,27 +57,29 @@ public final class EmulatedCard: CardEnd, Sendable {
     public func command(_ command: [UInt8]) async -> CardAnswer {
         guard let session = session.value else { return .removed }
         let exchange = await session.contactlessBegins(command)
-        let answer = await answer(command, session)
-        await session.contactlessEnds(answer, to: command, exchange)
+        let (answer, transactions) = await answer(command, session)
+        await session.contactlessEnds(answer, to: command, exchange, transactions)
         return answer
     }
 
-    private func answer(_ command: [UInt8], _ session: CredentialSession) async -> CardAnswer {
-        guard state.withLock({ $0.hasPower }) else { return .silence }
+    private typealias Reply = CredentialSession.ContactlessReply
+
+    private func answer(_ command: [UInt8], _ session: CredentialSession) async -> Reply {
+        guard state.withLock({ $0.hasPower }) else { return (.silence, []) }
         if isRouted { return await session.contactlessExchange(command) }
-        guard let parsed = try? CommandAPDU(bytes: command) else { return .response([0x67, 0x00]) }
+        guard let parsed = try? CommandAPDU(bytes: command) else { return (.response([0x67, 0x00]), []) }
         // MANAGE CHANNEL and channels other than the basic one (GlobalPlatform 2.3.1 11.7).
-        if parsed.ins == 0x70 || parsed.cla & 0x43 != 0 { return .response([0x68, 0x81]) }
+        if parsed.ins == 0x70 || parsed.cla & 0x43 != 0 { return (.response([0x68, 0x81]), []) }
         if parsed.ins == 0xA4, parsed.p1 == 0x04, parsed.cla & 0x80 == 0 {
             let name = Array(parsed.data ?? .init())
             guard let full = names.first(where: { !name.isEmpty && $0.starts(with: name) }) else {
-                return .response([0x6A, 0x82])
+                return (.response([0x6A, 0x82]), [])
             }
-            let answer = await session.contactlessExchange(command)
-            if case .response(let octets) = answer, octets.suffix(2) == [0x90, 0x00] { state.withLock { $0.selected = full } }
-            return answer
+            let reply = await session.contactlessExchange(command)
+            if case .response(let octets) = reply.answer, octets.suffix(2) == [0x90, 0x00] { state.withLock { $0.selected = full } }
+            return reply
         }
-        guard state.withLock({ $0.selected }) != nil else { return .response([0x69, 0x85]) }
+        guard state.withLock({ $0.selected }) != nil else { return (.response([0x69, 0x85]), []) }
         return await session.contactlessExchange(command)
     }
 
@@ -100,9 +102,14 @@ public final class EmulatedCard: CardEnd, Sendable {
 extension CredentialSession {
     func contactlessBegins(_ command: [UInt8]) -> UInt64 { link?.observer?.contactlessCommand(command) ?? 0 }
 
-    func contactlessEnds(_ answer: CardAnswer, to command: [UInt8], _ exchange: UInt64) {
+    typealias ContactlessReply = (answer: CardAnswer, transactions: [ContactlessAnswer.Transaction])
+
+    func contactlessEnds(
+        _ answer: CardAnswer, to command: [UInt8], _ exchange: UInt64, _ transactions: [ContactlessAnswer.Transaction]
+    ) {
         let octets: [UInt8]? = if case .response(let octets) = answer { octets } else { nil }
         link?.observer?.contactlessAnswer(octets, to: command, exchange)
+        if case .cardEmulation = machine.state { transactions.forEach(tellTransaction) }
     }
 
     func contactlessField(isPresent: Bool, isReset: Bool, atr: [UInt8]) async {
@@ -117,31 +124,30 @@ extension CredentialSession {
     }
 
     /// A command from the reader, in its turn among the session's calls.
-    func contactlessExchange(_ command: [UInt8]) async -> CardAnswer {
-        guard let link else { return .removed }
+    func contactlessExchange(_ command: [UInt8]) async -> ContactlessReply {
+        guard let link else { return (.removed, []) }
         await link.device.lane.enter()
         holdsLane = true
         expire()
-        let answer = await emulatedAnswer(command, link)
+        let reply = await emulatedAnswer(command, link)
         await cleanUp(link)
         holdsLane = false
         await link.device.lane.leave()
         // The card is taken from the reader by another task: the reader's thread waits for this answer.
         if withdrawsCard { Task { await settle() } }
-        return answer
+        return reply
     }
 
-    private func emulatedAnswer(_ command: [UInt8], _ link: Link) async -> CardAnswer {
-        guard case .cardEmulation = machine.state else { return .removed }
+    private func emulatedAnswer(_ command: [UInt8], _ link: Link) async -> ContactlessReply {
+        guard case .cardEmulation = machine.state else { return (.removed, []) }
         do throws(SecureElementError) {
             let answer = try await link.device.element.contactless(command)
-            if case .cardEmulation = machine.state { answer.transactions.forEach(tellTransaction) }
-            return .response(answer.response)
+            return (.response(answer.response), answer.transactions)
         } catch {
             let code = error.errorCode(link.device.rules)
             link.observer?.happened("backendError", [.init("reason", .text(code.name))], call: nil)
             finish(code, call: nil)
-            return .removed
+            return (.removed, [])
         }
     }
 
