@@ -104,8 +104,7 @@ public struct Replay: Sendable {
     }
 
     private func world(of call: RecordedSession.Call) -> CredentialWorld {
-        let reader = RecordedReader(session, flow: call, trace: trace, secrets: secrets)
-        return CredentialWorld(reader: { card, _, step in await reader.work(on: card, step: step) })
+        RecordedReader(session, flow: call, trace: trace, secrets: secrets).world
     }
 
     // MARK: - Plans

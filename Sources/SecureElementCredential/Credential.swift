@@ -32,6 +32,9 @@ extension CredentialSession {
             if case .installed(let instances) = state { instances } else { [] }
         }
 
+        /// The names of those instances that contactless readers may meet.
+        var contactlessNames: [[UInt8]] { instances.filter(\.isContactless).map { Array($0.instanceAID) } }
+
         package var isInstalled: Bool { if case .installed = state { true } else { false } }
     }
 }

@@ -95,7 +95,7 @@ extension CredentialSession {
         switch machine.state {
         case .wired: cleanups.append(.deselect)
         case .cardEmulation(let credential):
-            cleanups.append(.deactivate(credential.instances.map { Array($0.instanceAID) }))
+            cleanups.append(.deactivate(credential.contactlessNames))
             withdrawsCard = true
             emulated = nil
             link?.device.shared.withLock { $0.presentsInternally = false }

@@ -127,7 +127,7 @@ extension CredentialSession {
         try await self.element(link) { element throws(SecureElementError) in
             if wasWired { try await element.deselect() }
             try await element.authorize(instances: instances)
-            try await element.activateContactless(instances: instances)
+            try await element.activateContactless(instances: credential.contactlessNames)
         }
         guard machine.state != .invalid, let now = link.now else { throw .acquiredResourceRelinquished }
         let isFieldPresent = link.device.shared.withLock { shared in
@@ -136,7 +136,8 @@ extension CredentialSession {
             shared.billableEvents &+= 1
             return shared.isFieldPresent
         }
-        let card = EmulatedCard(session: self, credential: credential)
+        let card = EmulatedCard(
+            session: self, credential: credential, isRouted: link.device.element.routesContactless)
         emulated = card
         enter(.cardEmulation(credential: credential), continuesWired: continuesWired)
         tellField(isFieldPresent)

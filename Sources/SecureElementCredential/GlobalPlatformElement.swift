@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CardCrypto
+import CardSockets
 public import FoundationEssentials
 public import GlobalPlatform
 import Octets
@@ -14,14 +15,18 @@ public protocol AuthorizationBroker: Sendable {
 
 /// A GlobalPlatform secure element behind any transport: a card in a reader, or the simulated element in this process.
 ///
-/// One connection carries the wired and the contactless interface, and is never reset between them. Where a contactless
-/// registry answers it is not needed: the host lets a reader reach the emulated instances alone.
+/// One connection carries the wired and, without a ``ContactlessInterface``, the contactless interface too; it is never reset
+/// between them. Where the element has a contactless registry (GlobalPlatform Amendment C), what is emulated is activated in it
+/// for as long as the emulation lasts.
 public actor GlobalPlatformElement: SecureElement {
     let transport: any NFCTagTransport
     let host: GlobalPlatformHost
     let registry: CredentialRegistry
     let configurations: [ProductConfiguration]
     private let broker: (any AuthorizationBroker)?
+    private let interface: ContactlessInterface?
+    /// Nil until it was asked for.
+    private var hasContactlessRegistry: Bool?
     /// What a reader has selected, and which instance that is.
     private var contactlessInstance: ProductConfiguration.Instance?
     private var contactlessAID: [UInt8] = []
@@ -29,18 +34,25 @@ public actor GlobalPlatformElement: SecureElement {
     /// - Parameters:
     ///   - keys: of the issuer security domain; without them credentials can be used and not managed.
     ///   - configurations: what can be provisioned.
+    ///   - registry: what the host knows of the credentials.
+    ///   - broker: hands on the person's authorisation; nobody does when nil.
+    ///   - contactless: the element's contactless interface; the connection serves for it when nil.
     public init(
         transport: any NFCTagTransport, keys: GlobalPlatformKeys?, configurations: [ProductConfiguration],
-        registry: CredentialRegistry, broker: (any AuthorizationBroker)? = nil
+        registry: CredentialRegistry, broker: (any AuthorizationBroker)? = nil, contactless: ContactlessInterface? = nil
     ) {
         self.transport = transport
         host = GlobalPlatformHost(transport: PlainChaining(transport: transport), keys: keys)
         self.configurations = configurations
         self.registry = registry
         self.broker = broker
+        interface = contactless
     }
 
+    public nonisolated var routesContactless: Bool { interface != nil }
+
     public func open() async throws(SecureElementError) {
+        hasContactlessRegistry = nil
         try await mapping(isBefore: true) { _ = try await host.select() }
     }
 
@@ -94,14 +106,50 @@ public actor GlobalPlatformElement: SecureElement {
     public func activateContactless(instances: [[UInt8]]) async throws(SecureElementError) {
         contactlessInstance = nil
         contactlessAID = []
+        try await mapping { try await setAvailability(true, of: instances) }
+        interface?.expose(instances)
     }
 
     public func deactivateContactless(instances: [[UInt8]]) async throws(SecureElementError) {
         contactlessInstance = nil
-        try await mapping { _ = try await host.select() }
+        interface?.withdraw()
+        try await mapping {
+            try await setAvailability(false, of: instances)
+            _ = try await host.select()
+        }
     }
 
+    /// Through the card's contactless registry, when it has one.
+    private func setAvailability(_ isActive: Bool, of instances: [[UInt8]]) async throws {
+        guard !instances.isEmpty, hasContactlessRegistry != false else { return }
+        do {
+            try await host.select(GlobalPlatformHost.contactlessRegistryAID)
+            hasContactlessRegistry = true
+        } catch is GlobalPlatformError {
+            hasContactlessRegistry = false
+            return
+        }
+        let refused = try await host.setContactlessAvailability(isActive, of: instances)
+        guard refused.isEmpty || !isActive else {
+            let names = refused.map { Hex.encode($0) }.joined(separator: ", ")
+            throw SecureElementError(.conditions, "the contactless registry does not activate \(names)")
+        }
+    }
+
+    public func contactlessPower(_ isOn: Bool) async { interface?.power(isOn) }
+
     public func contactless(_ command: [UInt8]) async throws(SecureElementError) -> ContactlessAnswer {
+        guard let interface else { return try await relayed(command) }
+        let (answer, transactions) = interface.answer(command)
+        switch answer {
+        case .response(let response): return ContactlessAnswer(response: response, transactions: transactions)
+        case .silence: throw SecureElementError(.fault, "the contactless interface does not answer")
+        case .removed: throw SecureElementError(.takenBack, "the contactless interface is gone")
+        }
+    }
+
+    /// Over the one connection that there is.
+    private func relayed(_ command: [UInt8]) async throws(SecureElementError) -> ContactlessAnswer {
         let response = try await transceive(command)
         guard response.suffix(2) == [0x90, 0x00], command.count >= 4 else { return ContactlessAnswer(response: response) }
         if command[1] == 0xA4, command[2] == 0x04, let parsed = try? CommandAPDU(bytes: command) {
@@ -112,7 +160,7 @@ public actor GlobalPlatformElement: SecureElement {
             return ContactlessAnswer(response: response)
         }
         let event = ContactlessAnswer.Transaction(instanceAID: contactlessAID, data: [command[1]] + response.dropLast(2))
-        return ContactlessAnswer(response: response, transaction: event)
+        return ContactlessAnswer(response: response, transactions: [event])
     }
 
     private func noteSelection(_ name: [UInt8]) {

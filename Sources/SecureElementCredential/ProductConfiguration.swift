@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
+import CardCrypto
 public import FoundationEssentials
+public import GlobalPlatform
 import Synchronization
 
 /// What a credential is made of: the load file, and the instances that are installed from it.
@@ -34,6 +36,26 @@ public struct ProductConfiguration: Sendable, Equatable, Codable {
         }
     }
 
+    /// A security domain for each credential alone, below the issuer's. The instances are handed over to it (INSTALL [for
+    /// extradition]), and it gets keys of its own; see ``domainKeys(of:parent:version:)``.
+    public struct Domain: Sendable, Equatable, Codable {
+        /// The name of the first credential's domain; the last octet is raised for each further one.
+        public var aid: Data
+        /// The load file and the module of the card's security domains.
+        public var packageAID: Data
+        public var moduleAID: Data
+
+        public init(
+            aid: [UInt8], packageAID: [UInt8] = [0xA0, 0x00, 0x00, 0x01, 0x51, 0x53, 0x50],
+            moduleAID: [UInt8] = [0xA0, 0x00, 0x00, 0x01, 0x51, 0x53, 0x50, 0x41]
+        ) {
+            self.aid = Data(aid)
+            self.packageAID = Data(packageAID)
+            self.moduleAID = Data(moduleAID)
+        }
+    }
+
+    /// What `provisionCredential(configurationUUID:name:)` is given.
     public var identifier: UUID
     /// A short name for people and scripts: `loyalty`.
     public var name: String
@@ -41,10 +63,13 @@ public struct ProductConfiguration: Sendable, Equatable, Codable {
     /// The load file data block (GlobalPlatform Card Specification 2.3.1 11.6.2).
     public var loadFile: Data
     public var instances: [Instance]
+    /// Nil leaves the instances to the issuer security domain.
+    public var domain: Domain?
+    /// Whether it is a government's document, which apps that provide identities may list.
     public var isGovernmentID: Bool
 
     public init(
-        identifier: UUID, name: String, packageAID: [UInt8], loadFile: [UInt8], instances: [Instance],
+        identifier: UUID, name: String, packageAID: [UInt8], loadFile: [UInt8], instances: [Instance], domain: Domain? = nil,
         isGovernmentID: Bool = false
     ) {
         self.identifier = identifier
@@ -52,7 +77,28 @@ public struct ProductConfiguration: Sendable, Equatable, Codable {
         self.packageAID = Data(packageAID)
         self.loadFile = Data(loadFile)
         self.instances = instances
+        self.domain = domain
         self.isGovernmentID = isGovernmentID
+    }
+}
+
+extension ProductConfiguration {
+    /// The keys that a credential's own security domain has: each of the parent's three keys diversified, the AES-CMAC (NIST SP
+    /// 800-38B) of the domain's name under it. This stands in for keys that a chip makes itself and tells its owner alone.
+    ///
+    /// - Parameter version: 01...7F; AES sets have 31 on the elements that this library provisions, triple DES sets 21.
+    /// - Throws: ``GlobalPlatformError``: `keysUnsuitable` when the parent's are no AES keys by their length, `cryptography`.
+    public static func domainKeys(
+        of domain: [UInt8], parent: GlobalPlatformKeys, version: UInt8 = 0x31
+    ) throws(GlobalPlatformError) -> GlobalPlatformKeys {
+        func diversified(_ key: [UInt8]) throws(GlobalPlatformError) -> [UInt8] {
+            do { return try CMAC.authenticate(domain, key: key) } catch {
+                throw GlobalPlatformError(.cryptography, detail: error.detail)
+            }
+        }
+        return try GlobalPlatformKeys(
+            version: version, enc: try diversified(parent.enc), mac: try diversified(parent.mac),
+            dek: try diversified(parent.dek))
     }
 }
 

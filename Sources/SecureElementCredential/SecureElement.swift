@@ -8,6 +8,10 @@ public import Octets
 /// Calls come one at a time. An element keeps what it selected between calls: memory that is cleared on reset lives through
 /// the way from wired mode to card emulation.
 public protocol SecureElement: Sendable {
+    /// Whether the element has a contactless interface of its own, and decides itself what a reader reaches through it. Else the
+    /// host lets a reader reach the emulated instances alone.
+    var routesContactless: Bool { get }
+
     /// Takes the element for a session.
     func open() async throws(SecureElementError)
 
@@ -57,6 +61,10 @@ public protocol SecureElement: Sendable {
     /// Takes them off it.
     func deactivateContactless(instances: [[UInt8]]) async throws(SecureElementError)
 
+    /// The contactless interface got power, anew perhaps, or lost it: nothing is selected on it then. The wired interface and
+    /// memory that only a reset clears are as before.
+    func contactlessPower(_ isOn: Bool) async
+
     /// A command that came over the contactless interface.
     ///
     /// - Returns: the answer, and what the applet said of a transaction.
@@ -64,6 +72,11 @@ public protocol SecureElement: Sendable {
 
     /// The secure channel sequence counter of a security domain (GET DATA `C1`); nil where it tells none.
     func counter(ofSecurityDomain aid: [UInt8]) async throws(SecureElementError) -> Int?
+}
+
+extension SecureElement {
+    public var routesContactless: Bool { false }
+    public func contactlessPower(_ isOn: Bool) async {}
 }
 
 /// What is asked for with `provisionCredential`.
@@ -85,11 +98,14 @@ public struct ProvisioningRequest: Sendable, Equatable {
 public struct ContactlessAnswer: Sendable, Equatable {
     /// Response APDU, status word included.
     public var response: [UInt8]
-    /// The applet's word on a transaction: its identifier, and data of its own.
-    public var transaction: Transaction?
+    /// What applets said of transactions while they made it.
+    public var transactions: [Transaction]
 
+    /// An applet's word on a transaction.
     public struct Transaction: Sendable, Equatable {
+        /// The instance that says it.
         public var instanceAID: [UInt8]
+        /// Data of its own.
         public var data: [UInt8]
 
         public init(instanceAID: [UInt8], data: [UInt8]) {
@@ -98,9 +114,9 @@ public struct ContactlessAnswer: Sendable, Equatable {
         }
     }
 
-    public init(response: [UInt8], transaction: Transaction? = nil) {
+    public init(response: [UInt8], transactions: [Transaction] = []) {
         self.response = response
-        self.transaction = transaction
+        self.transactions = transactions
     }
 }
 

@@ -16,6 +16,7 @@ public struct SummaryLine: Sendable, Equatable {
         case call = ">"
         case returned = "<"
         case drawn = "~"
+        case happened = "*"
     }
 
     /// The exchange's number.
@@ -33,6 +34,10 @@ public struct SummaryLine: Sendable, Equatable {
     public var exchanges = 1
     /// What there is to say about it, errors and warnings.
     public var annotations: [Annotation] = []
+    /// The state that the session is in after it; nil outside credential sessions.
+    public var state: String?
+    /// A call or an event that something is wrong with.
+    var isWrong = false
     var isExchange = false
     var read: ReadPlace?
 
@@ -68,12 +73,26 @@ public struct SummaryLine: Sendable, Equatable {
             text.append(0x2E)
             text.append(number: hundredths % 100, width: 2, fill: 0x30)
         } else {
-            text.append(blanks: 5)
+            // Beside a state the marks stand below each other, whatever the time is.
+            let digits = state == nil ? 1 : min(4, String(microseconds / 1_000_000).count)
+            text.append(blanks: 6 - digits)
         }
-        text.append("  ")
+        text.append(isWrong ? "! " : "  ")
         text.append(text: mark.rawValue)
         text.append(0x20)
         text.append(text: what)
+        if let state {
+            let columns = what.columns
+            let room = answer.isEmpty ? Self.answerColumn - Self.whatColumn : Self.stateAnswerColumn - Self.whatColumn
+            text.append(blanks: columns >= room ? 2 : room - columns)
+            if !answer.isEmpty {
+                text.append(text: answer)
+                let answers = Self.answerColumn - Self.stateAnswerColumn
+                text.append(blanks: answer.columns >= answers ? 2 : answers - answer.columns)
+            }
+            text.append(text: state)
+            return text.trim(from: start)
+        }
         let room = SummaryLine.answerColumn - SummaryLine.whatColumn
         let columns = what.columns
         text.append(blanks: columns >= room && !answer.isEmpty ? 2 : room - columns)
@@ -83,12 +102,16 @@ public struct SummaryLine: Sendable, Equatable {
 
     static let whatColumn = 23
     static let answerColumn = 65
+    /// Where an answer stands beside a state.
+    static let stateAnswerColumn = 53
 
     /// The heading over the lines.
-    public static func heading(withFrames: Bool = false) -> String {
+    ///
+    /// - Parameter last: what the last column has.
+    public static func heading(withFrames: Bool = false, last: String = "answer") -> String {
         withFrames
-            ? " No.  frames     time    ms    what                                      answer"
-            : " No.     time    ms    what                                      answer"
+            ? " No.  frames     time    ms    what                                      \(last)"
+            : " No.     time    ms    what                                      \(last)"
     }
 
     /// What the marks mean.
@@ -118,6 +141,7 @@ public struct TraceSummary: Sendable {
     public private(set) var duration: UInt64 = 0
 
     private let folds: Bool
+    private var session = SessionLines()
     private var start: UInt64?
     private var current: SummaryLine?
     /// A run of reads that may go on.
@@ -159,7 +183,8 @@ public struct TraceSummary: Sendable {
             current?.frames = line.frames.lowerBound...max(line.frames.lowerBound, row.row.frame)
             return []
         }
-        var lines = settle()
+        if folds, let lines = session.push(row, begin(row, time)) { return settle() + flushRun() + lines }
+        var lines = session.flush() + settle()
         if row.kind == .error, let line = lines.last, case .error(let failure)? = row.meta, failure.after == line.number {
             lines[lines.count - 1].mark = .lookHere
             lines[lines.count - 1].answer = "no answer"
@@ -172,6 +197,7 @@ public struct TraceSummary: Sendable {
     public mutating func end() -> [SummaryLine] {
         var lines = settle()
         if let run { lines.append(run.line) }
+        lines += session.flush()
         run = nil
         return lines
     }
@@ -183,6 +209,9 @@ public struct TraceSummary: Sendable {
         text += "; \(errors) error\(errors == 1 ? "" : "s"), \(warnings) warning\(warnings == 1 ? "" : "s")"
         return text + ", \(notes) note\(notes == 1 ? "" : "s")"
     }
+
+    /// What a credential session came to, by the rules that it followed; nil for other traces, and where nothing is folded.
+    public var sessionClosing: String? { session.isActive ? session.closing : nil }
 
     // MARK: - Lines
 
@@ -208,6 +237,7 @@ public struct TraceSummary: Sendable {
             frames: row.row.frame...row.row.frame
         )
         line.annotations = row.annotations.filter { $0.code != "held" && $0.code != "sealed" }
+        if session.isActive { line.state = session.state }
         switch row.kind {
         case .command:
             line.isExchange = true

@@ -36,7 +36,8 @@ final class RecordingCredentialObserver: CredentialObserver {
     func ended(_ call: Int, _ result: Result<[CredentialArgument], CredentialSession.ErrorCode>) {
         switch result {
         case .success(let values):
-            recorder.finishCall(call, result: values.isEmpty ? nil : JSONValue.object(Self.object(values)).text)
+            recorder.finishCall(
+                call, result: values.isEmpty ? nil : JSONValue.object(Self.object(values)).text, extra: Self.credentials(in: values))
         case .failure(let error): recorder.failCall(call, FlowFailure.describe(error))
         }
         let rows = waiting.withLock { waiting -> [MetaRow] in
@@ -104,6 +105,23 @@ final class RecordingCredentialObserver: CredentialObserver {
     }
 
     // MARK: - Values
+
+    /// The identifiers of the credentials that a call gave, those of a list by name: later rows speak of them.
+    private static func credentials(in values: [CredentialArgument]) -> [String: JSONValue] {
+        func text(_ name: String, _ values: [CredentialArgument]) -> String? {
+            guard case .text(let text)? = values.first(where: { $0.name == name })?.value else { return nil }
+            return text
+        }
+        var lists: [[CredentialArgument]] = []
+        if let identifier = values.first(where: { $0.name == "identifier" }) {
+            lists = [[identifier]]
+        } else if case .list(let list)? = values.first(where: { $0.name == "credentials" })?.value {
+            lists = list.sorted { (text("name", $0) ?? "", text("identifier", $0) ?? "") < (text("name", $1) ?? "", text("identifier", $1) ?? "") }
+        } else {
+            return [:]
+        }
+        return ["credentials": .array(lists.compactMap { text("identifier", $0) }.map { .string($0) })]
+    }
 
     private static func object(_ arguments: [CredentialArgument]) -> [String: JSONValue] {
         Dictionary(arguments.map { ($0.name, json($0.value)) }, uniquingKeysWith: { first, _ in first })

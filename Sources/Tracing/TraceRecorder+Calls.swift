@@ -44,12 +44,16 @@ extension TraceRecorder {
     }
 
     /// Writes a call's return; its result, canonical JSON, goes among the secrets.
-    func finishCall(_ call: Int, result: String?) {
+    ///
+    /// - Parameter extra: what the row may say of it openly.
+    func finishCall(_ call: Int, result: String?, extra: [String: JSONValue] = [:]) {
         let time = currentTime()
         state.withLock { state in
             let packet = takePacket(&state)
             if let result { guardedKeep([sealedRecord("call:\(call):result", Array(result.utf8), packet)], &state) }
-            writeMeta(.return(MetaRow.Return(call: call, ok: true)), packet: packet, time: time, &state)
+            var row = MetaRow.Return(call: call, ok: true)
+            row.extra = extra
+            writeMeta(.return(row), packet: packet, time: time, &state)
         }
     }
 

@@ -33,11 +33,19 @@ enum CardSource {
     }
 
     private static func reader(_ arguments: Arguments, _ terminal: Terminal) async throws -> any NFCTagTransport {
+        try await reader(arguments, terminal) { context, name in try await PCSCTransport.connect(context, to: name) }
+    }
+
+    /// A transport to the reader that `--reader` names, once a card is in it.
+    static func reader(
+        _ arguments: Arguments, _ terminal: Terminal,
+        _ connect: (_ context: PCSCContext, _ name: String) async throws -> any NFCTagTransport
+    ) async throws -> any NFCTagTransport {
         do {
             let context = try await PCSCContext.open()
             let name = try chosen(arguments.value("--reader"), among: try await context.readerStatuses(), arguments)
             try await waitForCard(in: name, context, arguments, terminal)
-            return try await PCSCTransport.connect(context, to: name)
+            return try await connect(context, name)
         } catch let error as TransportError {
             throw ReaderFailure.failure(error)
         }

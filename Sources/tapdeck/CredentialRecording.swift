@@ -51,8 +51,12 @@ struct CredentialRecording: Sendable {
         case "reader":
             let store = arguments.value("--store").map { CredentialStore(folder: $0) }
             flow.credentials = try store?.load() ?? []
+            let transport =
+                arguments.value("--card") != nil
+                ? try await CardSource.open(arguments, terminal)
+                : try await CardSource.reader(arguments, terminal) { try await SessionReader.open($0, $1) }
             return CredentialRecording(
-                argumentsJSON: try CanonicalJSON.encode(flow), transport: try await CardSource.open(arguments, terminal),
+                argumentsJSON: try CanonicalJSON.encode(flow), transport: transport,
                 world: CredentialWorld(host: host, reader: host.work, save: { store?.save($0) }))
         case let other: throw Failure.usage("--element takes simulated or reader, not \(other)")
         }
@@ -76,6 +80,10 @@ struct CredentialRecording: Sendable {
         do { element = try SimulatedSecureElement(configuration) } catch { throw Failure(.outside, "--store: \(error)") }
         let transport = VirtualCardTransport(element.wiredCard())
         let broker = ElementBroker(element: element)
+        let contactless = ContactlessInterface(
+            card: { element.contactlessCard(instances: $0) },
+            listen: { hear in element.onEvent { hear($0.instanceAID, $0.data) } })
+        flow.hasContactlessInterface = true
         flow.credentials = try store?.load() ?? []
         // A fresh element has one credential, so that a script need not begin with an installation.
         if flow.credentials.isEmpty, store?.isNew ?? true {
@@ -83,13 +91,15 @@ struct CredentialRecording: Sendable {
             first.script = "startSession\nprovisionCredential wallet \"wallet\"\nwait 2 s\n"
             first.rules = nil
             first.realTime = nil
+            first.hasContactlessInterface = nil
             let outcome = try await CredentialFlow.run(first, over: transport) { _ in }
             flow.credentials = outcome.credentials
             store?.save(outcome.credentials)
         }
         return CredentialRecording(
             argumentsJSON: try CanonicalJSON.encode(flow), transport: transport,
-            world: CredentialWorld(host: host, reader: host.work, broker: broker, save: { store?.save($0) }))
+            world: CredentialWorld(
+                host: host, reader: host.work, broker: broker, contactless: contactless, save: { store?.save($0) }))
     }
 }
 
@@ -106,15 +116,21 @@ private struct ElementBroker: AuthorizationBroker {
 enum SpecimenProducts {
     static let all: [ProductConfiguration] = [
         product("wallet", 1, .identity, name: [0xF0, 0x00, 0x00, 0x00, 0x01], personalization: [identity]),
-        product("payment", 2, .payment), product("identity", 3, .identity, personalization: [identity]),
+        product("payment", 2, .payment, personalization: payment, domain: [0xF0, 0x54, 0x44, 0x53, 0x44, 0x01]),
+        product("identity", 3, .identity, personalization: [identity]),
         product("loyalty", 4, .loyalty, personalization: [[0xDF, 0x03, 0x04, 0x00, 0x00, 0x00, 0x64]], events: [0x20, 0x30]),
     ]
 
+    /// A number of the range for tests (ISO/IEC 7812), and a key.
+    private static let payment: [[UInt8]] = [
+        [0x5A, 0x08, 0x99, 0x99, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01], [0xDF, 0x01, 0x10] + SecureElementConfiguration.testKey(16),
+    ]
     private static let identity: [UInt8] = [0xDF, 0x02, 0x10] + Array("TAPDECK SPECIMEN".utf8)
 
     private static func product(
         _ word: String, _ number: UInt8, _ package: SpecimenPackage, name: [UInt8]? = nil, personalization: [[UInt8]] = [],
-        events: [UInt8] = []
+        events: [UInt8] = [],
+        domain: [UInt8]? = nil
     ) -> ProductConfiguration {
         let identifier = UUID(uuid: (0x54, 0x44, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, number))
         return ProductConfiguration(
@@ -123,7 +139,7 @@ enum SpecimenProducts {
                 .init(
                     aid: name ?? package.instanceAID, moduleAID: package.moduleAID, personalization: personalization,
                     transactionInstructions: events)
-            ])
+            ], domain: domain.map { .init(aid: $0) })
     }
 }
 
@@ -222,6 +238,9 @@ final class VirtualReaderHost: EmulationHost {
     @Sendable func work(_ card: EmulatedCard, _ seconds: Int, _ step: Int) async {
         let start = ContinuousClock.now
         lastCommand.clear()
+        guard link.withLock({ $0 != nil }) else {
+            return note("no program can meet the card: no virtual reader at \(address):\(port)")
+        }
         while ContinuousClock.now - start < .seconds(seconds) {
             try? await Task.sleep(for: .milliseconds(50))
             if Task.isCancelled { return }

@@ -129,7 +129,7 @@ actor TestElement: SecureElement {
         defer { transaction = nil }
         return ContactlessAnswer(
             response: clearOnReset + [0x90, 0x00],
-            transaction: transaction.map { ContactlessAnswer.Transaction(instanceAID: Self.head, data: $0) })
+            transactions: transaction.map { [ContactlessAnswer.Transaction(instanceAID: Self.head, data: $0)] } ?? [])
     }
 
     func counter(ofSecurityDomain aid: [UInt8]) async throws(SecureElementError) -> Int? {

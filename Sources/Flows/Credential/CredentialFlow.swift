@@ -26,10 +26,13 @@ public enum CredentialFlow: Flow {
         public var configurations: [ProductConfiguration]
         /// What the host knows to be on the element.
         public var credentials: [StoredCredential]
+        /// Whether the element has a contactless interface beside the transport; else readers are answered over the transport.
+        public var hasContactlessInterface: Bool?
 
         public init(
             script: String, rules: String? = nil, realTime: Bool? = nil, key: String? = nil, keyVersion: Int? = nil,
-            configurations: [ProductConfiguration] = [], credentials: [StoredCredential] = []
+            configurations: [ProductConfiguration] = [], credentials: [StoredCredential] = [],
+            hasContactlessInterface: Bool? = nil
         ) {
             self.script = script
             self.rules = rules
@@ -38,6 +41,7 @@ public enum CredentialFlow: Flow {
             self.keyVersion = keyVersion
             self.configurations = configurations
             self.credentials = credentials
+            self.hasContactlessInterface = hasContactlessInterface
         }
     }
 
@@ -85,7 +89,7 @@ public enum CredentialFlow: Flow {
         let registry = CredentialRegistry(arguments.credentials, save: world.save)
         let element = GlobalPlatformElement(
             transport: transport, keys: try keys(of: arguments), configurations: arguments.configurations, registry: registry,
-            broker: world.broker)
+            broker: world.broker, contactless: arguments.hasContactlessInterface == true ? world.contactless : nil)
         let base = CredentialObservation.current?.observer
         let isRealTime = arguments.realTime ?? false
         let clock = SteppedClock { nanoseconds in if !isRealTime { base?.timePassed(nanoseconds) } }

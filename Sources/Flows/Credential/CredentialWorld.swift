@@ -11,17 +11,21 @@ package struct CredentialWorld: Sendable {
     /// Lets somebody at the reader talk to the card, for at most so many seconds of real time. `step` counts such steps from 0.
     package var reader: (@Sendable (_ card: EmulatedCard, _ seconds: Int, _ step: Int) async -> Void)?
     package var broker: (any AuthorizationBroker)?
+    /// The element's contactless interface, for arguments that say it has one.
+    package var contactless: ContactlessInterface?
     /// Told the credentials after each change.
     package var save: @Sendable ([StoredCredential]) -> Void
 
     package init(
         host: (any EmulationHost)? = nil,
         reader: (@Sendable (_ card: EmulatedCard, _ seconds: Int, _ step: Int) async -> Void)? = nil,
-        broker: (any AuthorizationBroker)? = nil, save: @escaping @Sendable ([StoredCredential]) -> Void = { _ in }
+        broker: (any AuthorizationBroker)? = nil, contactless: ContactlessInterface? = nil,
+        save: @escaping @Sendable ([StoredCredential]) -> Void = { _ in }
     ) {
         self.host = host
         self.reader = reader
         self.broker = broker
+        self.contactless = contactless
         self.save = save
     }
 

@@ -44,6 +44,14 @@ extension SecureElementMachine {
         return CardReply(data, rest.isEmpty ? .success : StatusWord(rawValue: 0x6310))
     }
 
+    /// A reader's selection does not outlive its availability.
+    private mutating func deselectContactless(_ aid: [UInt8]) {
+        for number in contactless.channels.indices where contactless.channels[number]?.selected == aid {
+            contactless.channels[number] = ElementLogicalChannel()
+            if let place = memory.index(of: aid) { memory.applications[place].applet?.deselect() }
+        }
+    }
+
     private mutating func setContactlessStatus(_ command: CardCommand) throws(StatusWord) -> CardReply {
         guard let objects = try? TLV.parse(command.data), !objects.isEmpty, objects.allSatisfy({ $0.tag == 0x4F }) else {
             throw .wrongData
@@ -63,6 +71,7 @@ extension SecureElementMachine {
                 guard memory.applications[place].contactless != command.p2 else { continue }
                 memory.applications[place].contactless = command.p2
                 memory.applications[place].updates &+= 1
+                if command.p2 == 0x00 { deselectContactless(name) }
             }
             guard !failed.isEmpty else { return CardReply() }
             return CardReply(TLV.encode(0xA1, failed.flatMap { TLV.encode(0x4F, $0) }), StatusWord(rawValue: 0x6320))

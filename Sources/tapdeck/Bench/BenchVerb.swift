@@ -25,6 +25,10 @@ struct Benchmark: Sendable {
             details: ["whole reads of a passport in this process, and the share of libcrypto in their time."]
         ) { report, _ in try await PassportBench.run(report) },
         Benchmark(
+            name: "credential",
+            details: ["a credential session of twenty wired exchanges in this process, from its start to its end."]
+        ) { report, _ in try await CredentialBench.run(report) },
+        Benchmark(
             name: "start",
             details: ["the median of a whole run of --version, and of show over a small trace, beside tshark."]
         ) { report, _ in try StartBench.run(report) },

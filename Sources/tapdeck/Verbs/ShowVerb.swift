@@ -116,6 +116,8 @@ private struct Output: Sendable {
     var tree = TreeView()
     private var missing = MissingSecrets()
     private var isHeaded = false
+    /// Lines before there is a heading.
+    private var first: [SummaryLine] = []
     private var notes: [SummaryLine] = []
     private var groups = ExchangeGroups()
     /// What is still to be written.
@@ -172,10 +174,21 @@ private struct Output: Sendable {
             return flush(from: Output.piece)
         }
         if !isHeaded {
-            view.terminal.note(SummaryLine.heading(withFrames: view.withFrames))
-            isHeaded = true
+            // What the first rows say of the trace stands above its first line.
+            first += summary.push(row)
+            guard !first.isEmpty else { return }
+            head()
+            print(first)
+            first = []
+            return
         }
         print(summary.push(row))
+    }
+
+    private mutating func head() {
+        let last = summary.sessionClosing == nil ? "answer" : "state"
+        view.terminal.note(SummaryLine.heading(withFrames: view.withFrames, last: last))
+        isHeaded = true
     }
 
     mutating func end(_ authentication: (checked: Int, held: Int)) {
@@ -185,13 +198,16 @@ private struct Output: Sendable {
             if view.form == .tree { missing.notes.forEach(view.terminal.note) }
             return
         }
-        print(summary.end())
+        let rest = summary.end()
+        if !isHeaded, !rest.isEmpty { head() }
+        print(rest)
         flush()
         for line in notes.prefix(20) { explain(line) }
         missing.notes.forEach(view.terminal.note)
         if isHeaded {
             view.terminal.note(SummaryLine.legend)
             view.terminal.note(summary.closing(authentication: authentication))
+            if let closing = summary.sessionClosing { view.terminal.note(closing) }
         }
     }
 
