@@ -27,6 +27,8 @@ struct CardReading: Sendable {
     var decoder: Decoder
     var files = FileTracker()
     var pending: Pending?
+    /// Whether the last commands were DESFire's without an APDU around them.
+    var speaksNative = false
     private(set) var checked = 0
     private(set) var held = 0
 
@@ -64,6 +66,7 @@ struct CardReading: Sendable {
     mutating func reset(_ event: String) -> Decoder.Outcome {
         files.reset()
         pending = nil
+        speaksNative = false
         return decoder.push(event: event == "removal" ? "removal" : "reset")
     }
 

@@ -24,6 +24,33 @@ extension TraceDecoder {
             FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
     }
 
+    /// A frame to a card that is otherwise spoken to by APDUs: DESFire's commands as they are, or octets.
+    ///
+    /// No APDU is shorter than four octets. A native session begins with a command that is, or with the selection of an application,
+    /// whose code is no class; from there on to the next APDU whatever is bare belongs to it.
+    mutating func bareFrame(_ decoded: inout DecodedRow, _ places: SealedPlaces, _ channel: Channel) {
+        let card = card(channel)
+        let body = places.octets
+        let isAnswer = decoded.row.direction == .received
+        if !isAnswer, body.count < 4 || (body.count == 4 && body[0] == 0x5A) { cards[card].speaksNative = true }
+        guard cards[card].speaksNative, let entries = index.frame("desfire"), let first = body.first else {
+            return frame(&decoded, places)
+        }
+        decoded.kind = .frame
+        decoded.grammar = "desfire"
+        decoded.summary = Hex.encode(body)
+        carried(
+            &decoded, body, isAnswer ? entries.response : entries.request, card,
+            FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
+        guard isAnswer else { return }
+        decoded.isSuccess = first == 0 || first == 0xAF
+        guard decoded.answer != "keys agreed" else { return }
+        let inner = cards[card].decoder.octets(inSlot: index.carriedData)
+        decoded.answer =
+            inner == nil && decoded.opening == .sealed && first == 0
+            ? "sealed" : index.answer(data: inner ?? Array(body.dropFirst()), status: 0x9100 | UInt16(first), to: nil)
+    }
+
     private mutating func carried(
         _ decoded: inout DecodedRow, _ body: [UInt8], _ entry: Int, _ card: Int, _ cover: FieldReader.Cover
     ) {
@@ -42,6 +69,7 @@ extension TraceDecoder {
                 decoder.spans[sw].bitCount == 16
             else {
                 if let text = index.named(decoder, reading, isRequest: false) { decoded.answer = text }
+                if reading.hasAgreed { decoded.answer = "keys agreed" }
                 return
             }
             let word = UInt16(truncatingIfNeeded: decoder.spans[sw].value)

@@ -65,7 +65,7 @@ public struct TraceDecoder: Sendable {
         decoded.sealed = places.places
         switch kind {
         // A frame that went to a card of ISO/IEC 7816-4 stands among its commands and is none.
-        case .apdu where row.dissector == "data": frame(&decoded, places)
+        case .apdu(let reader) where row.dissector == "data": bareFrame(&decoded, places, .apdu(reader))
         case .apdu(let reader): apdu(&decoded, places, .apdu(reader))
         case .plain(let reader): plainView(&decoded, places, reader)
         case .rf: frame(&decoded, places)
@@ -123,6 +123,7 @@ public struct TraceDecoder: Sendable {
         guard index.command >= 0 else { return }
         let reading = cards[card].push(request: places.octets, entry: index.command, packet: decoded.row.packetID)
         cards[card].pending = nil
+        cards[card].speaksNative = false
         finishCommand(&decoded, reading, card, FieldReader.Cover(places: places.places, showsSecrets: showsSecrets))
     }
 

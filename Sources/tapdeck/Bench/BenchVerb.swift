@@ -25,6 +25,13 @@ struct Benchmark: Sendable {
             details: ["whole reads of a passport in this process, and the share of libcrypto in their time."]
         ) { report, _ in try await PassportBench.run(report) },
         Benchmark(
+            name: "desfire",
+            details: [
+                "authenticated, enciphered reads of 32 bytes in this process, in the channels of D40, EV1 AES and EV2:",
+                "the share of libcrypto in their time, what recording adds to a read, reads opened by the grammars.",
+            ]
+        ) { report, _ in try await DESFireBench.run(report) },
+        Benchmark(
             name: "credential",
             details: ["a credential session of twenty wired exchanges in this process, from its start to its end."]
         ) { report, _ in try await CredentialBench.run(report) },
