@@ -121,7 +121,7 @@ let package = Package(
             ["Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "VirtualCards", "TraceFile"]),
         tests(
             of: "SecureElementCredential",
-            ["Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "VirtualCards"]),
+            ["Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "PCSC", "VirtualCards"]),
         tests(of: "VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
         tests(of: "Flows", ["Octets", "TagTransport", "VirtualCards", "CoreExtendedNFC"]),
         tests(of: "TraceFile", ["Octets", "CPcap"]),
@@ -142,8 +142,8 @@ let package = Package(
         tests(
             of: "Replay",
             [
-                "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing", "TraceDecoding",
-                "VirtualCards",
+                "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "SecureElementCredential", "Flows",
+                "TraceFile", "Tracing", "TraceDecoding", "VirtualCards",
                 "SessionSupport",
             ]),
         tests(

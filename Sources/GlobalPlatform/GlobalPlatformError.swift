@@ -6,6 +6,7 @@ public import Octets
 ///
 /// What the transport itself throws (`TransportError`, `EnvironmentError`) passes through the host unchanged.
 public struct GlobalPlatformError: CodedError {
+    /// Whose fault it is, and what.
     public enum Code: String, Sendable, CaseIterable {
         // The card refused; `statusWord` is its own.
         /// `6A82`: no application with that name.
@@ -65,13 +66,16 @@ public struct GlobalPlatformError: CodedError {
         case cryptography
     }
 
+    /// What two errors are equal by.
     public let code: Code
     /// SW1-SW2 of the response at fault; nil when there is none.
     public let statusWord: UInt16?
     /// The command that it happened in, by its name in the standard; empty when in none.
     public let command: String
+    /// For people.
     public let detail: String
 
+    /// An error of this library, or of a card whose status word is known.
     public init(_ code: Code, command: String = "", statusWord: UInt16? = nil, detail: String = "") {
         self.code = code
         self.command = command

@@ -6,6 +6,7 @@ import Octets
 ///
 /// Select ``GlobalPlatformHost/contactlessRegistryAID`` first.
 extension GlobalPlatformHost {
+    /// The CRS application (Amendment C 3.2).
     public static let contactlessRegistryAID: [UInt8] = [0xA0, 0x00, 0x00, 0x01, 0x51, 0x43, 0x52, 0x53, 0x00]
 
     /// GET STATUS of the CRS: the contactless applications in the order in which they are tried.

@@ -12,7 +12,9 @@ public import TagTransport
 /// Every command throws ``GlobalPlatformError``, and whatever the transport throws as it is. A secure channel ends with
 /// ``select(_:)``, a new ``openChannel(level:)``, and a response that does not prove itself.
 public actor GlobalPlatformHost {
+    /// Where commands go.
     public nonisolated let transport: any NFCTagTransport
+    /// The keys of the security domain that channels are opened to; nil when none were given.
     public nonisolated let keys: GlobalPlatformKeys?
     /// 0...3, in the class octet of every command.
     public nonisolated let logicalChannel: UInt8

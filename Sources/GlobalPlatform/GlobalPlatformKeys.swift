@@ -6,7 +6,9 @@ public struct GlobalPlatformKeys: Sendable, Hashable {
     public let version: UInt8
     /// Key-ENC, Key-MAC and Key-DEK: 16 octets each for triple DES, 16, 24 or 32 for AES.
     public let enc: [UInt8]
+    /// Key-MAC, as long as ``enc``.
     public let mac: [UInt8]
+    /// Key-DEK, as long as ``enc``.
     public let dek: [UInt8]
 
     /// - Throws: ``GlobalPlatformError`` with the code `keysUnsuitable` when the lengths are not alike, or not those of a key.
@@ -29,12 +31,18 @@ public struct GlobalPlatformKeys: Sendable, Hashable {
 
 /// What a secure channel protects (GPC 10.6 and table E-11, Amendment D table 7-6): P1 of EXTERNAL AUTHENTICATE.
 public struct SecurityLevel: OptionSet, Sendable, Hashable {
+    /// The octet P1.
     public let rawValue: UInt8
+    /// A level from its octet, which need not be a defined one; see ``isDefined``.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// Commands have a MAC: bit 1.
     public static let commandMAC = SecurityLevel(rawValue: 0x01)
+    /// Command data is enciphered: bit 2.
     public static let commandEncryption = SecurityLevel(rawValue: 0x02)
+    /// Responses have a MAC: bit 5.
     public static let responseMAC = SecurityLevel(rawValue: 0x10)
+    /// Response data is enciphered: bit 6.
     public static let responseEncryption = SecurityLevel(rawValue: 0x20)
 
     /// Authenticated, and nothing protected after that.

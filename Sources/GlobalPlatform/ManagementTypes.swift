@@ -5,14 +5,19 @@ import Octets
 
 /// What is left on a card (GPC tag `FF21`), in octets of memory.
 public struct FreeResources: Sendable, Hashable {
+    /// How many applications are installed.
     public let applications: Int
+    /// Free memory that keeps its contents, in octets.
     public let nonVolatile: Int
+    /// Free memory that loses them, in octets.
     public let volatile: Int
 }
 
 /// One key of a security domain, as the key information template tells it (GPC 11.3.3.1).
 public struct KeyInformation: Sendable, Hashable {
+    /// Key identifier, 01...7F.
     public let identifier: UInt8
+    /// Key version number.
     public let version: UInt8
     /// `80` triple DES, `88` AES.
     public let type: UInt8
@@ -33,12 +38,14 @@ public struct InstallParameters: Sendable, Hashable {
     public var application: [UInt8]
     /// `C7` and `C8` in `EF`: volatile and non-volatile memory quota; nil for none.
     public var volatileQuota: UInt16?
+    /// `C8` in `EF`: see above.
     public var nonVolatileQuota: UInt16?
     /// `A0` in `EF`, object `81`: state in the contactless registry after installation (Amendment C); nil leaves it to the card.
     public var contactless: ContactlessActivation?
     /// `A2` in the user interaction parameters `A1`: the head of the group that it joins (Amendment C); nil for none.
     public var head: [UInt8]?
 
+    /// Parameters; those that are not given are left to the card.
     public init(
         application: [UInt8] = [], volatileQuota: UInt16? = nil, nonVolatileQuota: UInt16? = nil,
         contactless: ContactlessActivation? = nil, head: [UInt8]? = nil

@@ -13,28 +13,50 @@ public enum RegistryScope: UInt8, Sendable, Hashable, CaseIterable {
 
 /// Privileges of an application (GPC tables 11-7 to 11-9): byte 1 in bits 23...16, byte 3 in bits 7...0.
 public struct Privileges: OptionSet, Sendable, Hashable {
+    /// The three octets, the first one highest.
     public let rawValue: UInt32
+    /// Privileges from their three octets.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
+    /// It is a security domain.
     public static let securityDomain = Privileges(rawValue: 0x80_0000)
+    /// It verifies the signatures of load files.
     public static let dapVerification = Privileges(rawValue: 0xC0_0000)
+    /// It manages content under tokens.
     public static let delegatedManagement = Privileges(rawValue: 0xA0_0000)
+    /// It may lock the card.
     public static let cardLock = Privileges(rawValue: 0x10_0000)
+    /// It may end the card.
     public static let cardTerminate = Privileges(rawValue: 0x08_0000)
+    /// It is selected after a reset.
     public static let cardReset = Privileges(rawValue: 0x04_0000)
+    /// It manages the card's global PIN.
     public static let cvmManagement = Privileges(rawValue: 0x02_0000)
+    /// Every load file must have its signature.
     public static let mandatedDAP = Privileges(rawValue: 0xC1_0000)
+    /// It hands commands to applications.
     public static let trustedPath = Privileges(rawValue: 0x00_8000)
+    /// It manages content without tokens.
     public static let authorizedManagement = Privileges(rawValue: 0x00_4000)
+    /// It verifies tokens.
     public static let tokenManagement = Privileges(rawValue: 0x00_2000)
+    /// It may delete anything.
     public static let globalDelete = Privileges(rawValue: 0x00_1000)
+    /// It may lock any application.
     public static let globalLock = Privileges(rawValue: 0x00_0800)
+    /// It sees and changes the whole registry.
     public static let globalRegistry = Privileges(rawValue: 0x00_0400)
+    /// It is the only application that can be selected from then on.
     public static let finalApplication = Privileges(rawValue: 0x00_0200)
+    /// It offers a service to others.
     public static let globalService = Privileges(rawValue: 0x00_0100)
+    /// It makes receipts.
     public static let receiptGeneration = Privileges(rawValue: 0x00_0080)
+    /// It deciphers load files.
     public static let cipheredLoad = Privileges(rawValue: 0x00_0040)
+    /// It may make applications available to contactless readers (Amendment C).
     public static let contactlessActivation = Privileges(rawValue: 0x00_0020)
+    /// It may make itself available to contactless readers (Amendment C).
     public static let contactlessSelfActivation = Privileges(rawValue: 0x00_0010)
 
     /// One octet when the other two are zero, else three.

@@ -7,10 +7,13 @@ public import TagTransport
 /// Secure Channel Protocol 02 with the options i=15 and i=55 (GPC appendix E), the host's side: explicit initiation, C-MAC over
 /// the modified command, ICV encrypted by single DES, three keys; levels 00, 01 and 03.
 public struct SCP02: SecureChannel {
+    /// What the session protects.
     public let level: SecurityLevel
+    /// `SCP02`.
     public var name: String { "SCP02" }
     /// S-ENC, C-MAC and data encryption session keys, 16 octets each.
     public let encryptionKey: [UInt8]
+    /// The session's C-MAC key.
     public let macKey: [UInt8]
     let dataKey: [UInt8]
     let hostCryptogram: [UInt8]
@@ -48,11 +51,13 @@ public struct SCP02: SecureChannel {
         }
     }
 
+    /// EXTERNAL AUTHENTICATE with the host's cryptogram and a C-MAC (GPC E.5.2).
     public mutating func externalAuthenticate() throws(GlobalPlatformError) -> CommandAPDU {
         let mac = try nextMAC(cla: 0x80, ins: 0x82, p1: level.rawValue, p2: 0x00, data: hostCryptogram)
         return CommandAPDU(cla: 0x84, ins: 0x82, p1: level.rawValue, p2: 0x00, data: Data(hostCryptogram + mac), expected: nil)
     }
 
+    /// The command with what the level asks for; the next C-MAC goes on from this one (GPC E.4.4).
     public mutating func wrap(_ command: CommandAPDU) throws(GlobalPlatformError) -> CommandAPDU {
         guard level.contains(.commandMAC) else { return command }
         var data = command.data.map { [UInt8]($0) } ?? []

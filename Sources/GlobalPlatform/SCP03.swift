@@ -6,13 +6,17 @@ public import TagTransport
 
 /// Secure Channel Protocol 03 (GlobalPlatform Amendment D), the host's side.
 public struct SCP03: SecureChannel {
+    /// What the session protects.
     public let level: SecurityLevel
+    /// `SCP03`.
     public var name: String { "SCP03" }
     /// Octets of a MAC and of a challenge: 8, or 16 in S16 mode.
     public let macLength: Int
     /// S-ENC, S-MAC and S-RMAC.
     public let encryptionKey: [UInt8]
+    /// S-MAC.
     public let macKey: [UInt8]
+    /// S-RMAC.
     public let responseMACKey: [UInt8]
     /// The static Key-DEK.
     let dataKey: [UInt8]
@@ -55,10 +59,12 @@ public struct SCP03: SecureChannel {
         }
     }
 
+    /// EXTERNAL AUTHENTICATE with the host's cryptogram and a C-MAC (Amendment D 7.1.2).
     public mutating func externalAuthenticate() throws(GlobalPlatformError) -> CommandAPDU {
         try addMAC(cla: 0x80, ins: 0x82, p1: level.rawValue, p2: 0x00, data: hostCryptogram, ne: nil)
     }
 
+    /// The command with what the level asks for (Amendment D 6.2.4 and 6.2.6).
     public mutating func wrap(_ command: CommandAPDU) throws(GlobalPlatformError) -> CommandAPDU {
         guard level.contains(.commandMAC) else { return command }
         var data = command.data.map { [UInt8]($0) } ?? []
@@ -73,6 +79,7 @@ public struct SCP03: SecureChannel {
         return try addMAC(cla: command.cla, ins: command.ins, p1: command.p1, p2: command.p2, data: data, ne: command.ne)
     }
 
+    /// The response without its protection (Amendment D 6.2.5 and 6.2.7).
     public mutating func unwrap(_ response: ResponseAPDU) throws(GlobalPlatformError) -> ResponseAPDU {
         guard level.contains(.responseMAC) else { return response }
         var data = [UInt8](response.data)

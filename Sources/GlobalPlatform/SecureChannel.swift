@@ -28,12 +28,15 @@ public protocol SecureChannel: Sendable {
 public struct ChannelOffer: Sendable, Hashable {
     /// Ten octets.
     public let diversificationData: [UInt8]
+    /// Key version number of the set that the card took.
     public let keyVersion: UInt8
     /// 2 or 3.
     public let protocolNumber: UInt8
     /// The option `i` that SCP03 tells; nil for SCP02.
     public let option: UInt8?
+    /// Six octets of SCP02, eight or sixteen of SCP03.
     public let cardChallenge: [UInt8]
+    /// What proves the card's keys.
     public let cardCryptogram: [UInt8]
     /// Two octets for SCP02; three for SCP03 with a pseudo-random challenge, else empty. Most significant first.
     public let sequenceCounter: [UInt8]

@@ -115,7 +115,9 @@ private final class RecordedContactlessCard: CardEnd, Sendable {
     func exchange(_ command: [UInt8]) -> CardAnswer {
         let (found, hear) = state.withLock { state -> (Exchange?, (@Sendable ([UInt8], [UInt8]) -> Void)?) in
             // Without an answer the command did not come so far as to the element.
-            guard let index = state.left.firstIndex(where: { $0.command == command && $0.answer != nil }) else { return (nil, nil) }
+            guard let index = state.left.firstIndex(where: { $0.command == command && $0.answer != nil }) else {
+                return (nil, nil)
+            }
             defer { state.left = state.left[(index + 1)...] }
             return (state.left[index], state.hear)
         }

@@ -12,6 +12,7 @@ public protocol PresentationContext: Sendable {
 public struct ProgramScene: PresentationContext {
     public var isValid: Bool
 
+    /// A scene; valid unless told otherwise.
     public init(isValid: Bool = true) { self.isValid = isValid }
 }
 
@@ -26,6 +27,7 @@ public protocol Authorizer: Sendable {
 
 /// What the sheet asks.
 public struct AuthorizationRequest: Sendable {
+    /// What the sheet is for.
     public enum Purpose: Sendable, Equatable {
         /// To present the credential to a contactless reader.
         case cardEmulation
@@ -33,7 +35,9 @@ public struct AuthorizationRequest: Sendable {
         case wired(instanceAID: Data)
     }
 
+    /// The credential that is to be used.
     public var credential: CredentialSession.Credential
+    /// What for.
     public var purpose: Purpose
 }
 
@@ -50,9 +54,12 @@ public enum AuthorizationAnswer: Sendable, Equatable, CaseIterable {
 
 /// Someone who always gives the same answer.
 public struct FixedAuthorizer: Authorizer {
+    /// Given to every sheet.
     public var answer: AuthorizationAnswer
+    /// Given to the first-use alert.
     public var allowsUse: Bool
 
+    /// Someone who allows everything unless told otherwise.
     public init(_ answer: AuthorizationAnswer = .allow, allowsUse: Bool = true) {
         self.answer = answer
         self.allowsUse = allowsUse

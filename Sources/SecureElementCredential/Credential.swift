@@ -5,8 +5,11 @@ public import FoundationEssentials
 extension CredentialSession {
     /// A credential on the secure element, as it was when the session told of it. A value that is held never changes.
     public struct Credential: Equatable, Sendable {
+        /// The same in every session.
         public let identifier: UUID
+        /// What people know it by.
         public let name: String
+        /// As it was when this value was made.
         public let state: State
 
         /// Whether and how the credential is on the secure element.
@@ -56,6 +59,7 @@ extension CredentialSession.Credential {
         /// Coded as in GlobalPlatform Card Specification 2.3.1 table 11-4; two octets, the second the contactless state, where
         /// the element has a contactless registry.
         public let lifeCycleState: Data
+        /// What the instance may be used for.
         public let instanceType: InstanceType
 
         /// What an instance may be used for.

@@ -16,8 +16,11 @@ import Synchronization
 /// }
 /// ```
 public final class CredentialDevice: Sendable {
+    /// The secure element below.
     public let element: any SecureElement
+    /// The person.
     public let authorizer: any Authorizer
+    /// How the open points of the framework's pages are settled.
     public let rules: CredentialRules
     package let clock: any CredentialClock
     /// From a provisioning to its installation: what a server takes to send it.
@@ -138,7 +141,7 @@ public final class CredentialDevice: Sendable {
         }
         guard changed else { return }
         await session?.fieldChanged(isPresent: isPresent)
-        if isPresent { sceneEvent(.readerDetected) }
+        if isPresent { await sceneEvent(.readerDetected) }
     }
 
     // MARK: - Installations

@@ -6,6 +6,7 @@
 public struct CredentialRules: Sendable, Equatable {
     /// The rules' name: `ios27.1`.
     public var name: String
+    /// Times and counts: limits L1 to L7.
     public var limits: Limits
     /// Whether *any* error of `performWiredTransaction` and `performCardEmulationTransactionWithCurrentCredential` leads to
     /// management, as the comments of SDK 26.1 say; else `resourceUnavailable`, `acquiredResourceRelinquished` and
@@ -40,8 +41,10 @@ public struct CredentialRules: Sendable, Equatable {
         public var assertionGap = Duration.seconds(15)
         /// L7: at most so many assertions in ``assertionSpan``.
         public var assertionsInSpan = 2
+        /// The sliding span of L7, from acquisition to acquisition.
         public var assertionSpan = Duration.seconds(80)
 
+        /// The limits of SDK 27.1.
         public init() {}
     }
 
@@ -61,6 +64,7 @@ public struct CredentialRules: Sendable, Equatable {
         )
     }()
 
+    /// Every release that has rules of its own, oldest first.
     public static let all = [ios26_1, ios27_1]
 
     /// - Returns: nil when there are no rules of this name.

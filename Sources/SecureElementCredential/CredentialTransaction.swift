@@ -2,7 +2,9 @@
 
 public import FoundationEssentials
 
+/// A credential, by the name that the scene's calls use.
 public typealias Credential = CredentialSession.Credential
+/// Options, by the name that the scene's calls use.
 public typealias CardEmulationOptions = CredentialSession.CardEmulationOptions
 
 /// Operations over the scene of a `transactionTask(_:action:)`. When its life ends the session goes to management.

@@ -76,7 +76,9 @@ public final class EmulatedCard: CardEnd, Sendable {
                 return (.response([0x6A, 0x82]), [])
             }
             let reply = await session.contactlessExchange(command)
-            if case .response(let octets) = reply.answer, octets.suffix(2) == [0x90, 0x00] { state.withLock { $0.selected = full } }
+            if case .response(let octets) = reply.answer, octets.suffix(2) == [0x90, 0x00] {
+                state.withLock { $0.selected = full }
+            }
             return reply
         }
         guard state.withLock({ $0.selected }) != nil else { return (.response([0x69, 0x85]), []) }
@@ -85,10 +87,13 @@ public final class EmulatedCard: CardEnd, Sendable {
 
     // MARK: - CardEnd
 
+    /// The reader gives the card power, or resets it.
     public func powerOn() { blocking { await self.field(isPresent: true) } }
 
+    /// The reader's field goes.
     public func powerOff() { blocking { await self.field(isPresent: false) } }
 
+    /// Answers a command APDU, and blocks until the session has.
     public func exchange(_ command: [UInt8]) -> CardAnswer { blocking { await self.command(command) } }
 
     /// Runs what the session does from a thread that may wait.

@@ -6,6 +6,7 @@ extension CredentialSession {
     /// The right to present a credential without being interrupted. It ends with ``relinquish()``, with its last reference, and
     /// by itself after a minute (limit L5).
     public final class PresentmentIntentAssertion: Sendable {
+        /// Whether the right is still held.
         public enum State: Equatable, Hashable, Sendable {
             case active
             case invalid
@@ -25,6 +26,7 @@ extension CredentialSession {
 
         deinit { end() }
 
+        /// The state now.
         public var state: State {
             get async {
                 await session.value?.settle()

@@ -11,8 +11,11 @@ public struct ProductConfiguration: Sendable, Equatable, Codable {
     public struct Instance: Sendable, Equatable, Codable {
         /// The name of the first credential's instance; the last octet is raised for each further one.
         public var aid: Data
+        /// The module of the load file whose code it runs.
         public var moduleAID: Data
+        /// Its place in a group.
         public var role: StoredInstance.Role
+        /// Whether contactless readers may meet it; else the app alone does.
         public var isContactless: Bool
         /// Object `C9` of INSTALL [for install].
         public var parameters: Data
@@ -22,6 +25,7 @@ public struct ProductConfiguration: Sendable, Equatable, Codable {
         /// instruction, then the response's data field.
         public var transactionInstructions: [UInt8]
 
+        /// An instance; the octets are copied.
         public init(
             aid: [UInt8], moduleAID: [UInt8], role: StoredInstance.Role = .standalone, isContactless: Bool = true,
             parameters: [UInt8] = [], personalization: [[UInt8]] = [], transactionInstructions: [UInt8] = []
@@ -43,8 +47,10 @@ public struct ProductConfiguration: Sendable, Equatable, Codable {
         public var aid: Data
         /// The load file and the module of the card's security domains.
         public var packageAID: Data
+        /// The module.
         public var moduleAID: Data
 
+        /// A domain; the names of the card's own module are the usual ones unless given.
         public init(
             aid: [UInt8], packageAID: [UInt8] = [0xA0, 0x00, 0x00, 0x01, 0x51, 0x53, 0x50],
             moduleAID: [UInt8] = [0xA0, 0x00, 0x00, 0x01, 0x51, 0x53, 0x50, 0x41]
@@ -59,15 +65,18 @@ public struct ProductConfiguration: Sendable, Equatable, Codable {
     public var identifier: UUID
     /// A short name for people and scripts: `loyalty`.
     public var name: String
+    /// The load file's name.
     public var packageAID: Data
     /// The load file data block (GlobalPlatform Card Specification 2.3.1 11.6.2).
     public var loadFile: Data
+    /// In the order of installation: the head of a group before its members.
     public var instances: [Instance]
     /// Nil leaves the instances to the issuer security domain.
     public var domain: Domain?
     /// Whether it is a government's document, which apps that provide identities may list.
     public var isGovernmentID: Bool
 
+    /// A configuration; the octets are copied.
     public init(
         identifier: UUID, name: String, packageAID: [UInt8], loadFile: [UInt8], instances: [Instance], domain: Domain? = nil,
         isGovernmentID: Bool = false
@@ -113,6 +122,7 @@ public final class CredentialRegistry: Sendable {
         self.save = save
     }
 
+    /// The whole list now.
     public var credentials: [StoredCredential] { list.withLock { $0 } }
 
     func credential(_ identifier: UUID) -> StoredCredential? {

@@ -75,17 +75,24 @@ public protocol SecureElement: Sendable {
 }
 
 extension SecureElement {
+    /// No interface of its own.
     public var routesContactless: Bool { false }
+    /// Nothing.
     public func contactlessPower(_ isOn: Bool) async {}
 }
 
 /// What is asked for with `provisionCredential`.
 public struct ProvisioningRequest: Sendable, Equatable {
+    /// The credential's, drawn by the session.
     public var identifier: UUID
+    /// The product configuration.
     public var configuration: UUID
+    /// For people.
     public var name: String
+    /// The app that asks.
     public var owner: String
 
+    /// A request.
     public init(identifier: UUID, configuration: UUID, name: String, owner: String) {
         self.identifier = identifier
         self.configuration = configuration
@@ -108,12 +115,14 @@ public struct ContactlessAnswer: Sendable, Equatable {
         /// Data of its own.
         public var data: [UInt8]
 
+        /// An event of one instance.
         public init(instanceAID: [UInt8], data: [UInt8]) {
             self.instanceAID = instanceAID
             self.data = data
         }
     }
 
+    /// An answer; nothing was said of a transaction unless given.
     public init(response: [UInt8], transactions: [Transaction] = []) {
         self.response = response
         self.transactions = transactions
@@ -122,12 +131,18 @@ public struct ContactlessAnswer: Sendable, Equatable {
 
 /// A credential as the element and its registry know it.
 public struct StoredCredential: Sendable, Equatable, Codable {
+    /// How far it is.
     public enum Installation: String, Sendable, Codable { case pending, installed, failed }
 
+    /// The same for as long as it is there.
     public var identifier: UUID
+    /// For people.
     public var name: String
+    /// What it was made from.
     public var configuration: UUID
+    /// How far it is.
     public var installation: Installation
+    /// Those that are installed; while it is pending or when it has failed, those that were planned.
     public var instances: [StoredInstance]
     /// The app that provisioned it: it may do everything.
     public var owner: String
@@ -136,6 +151,7 @@ public struct StoredCredential: Sendable, Equatable, Codable {
     /// Whether it is a government's document.
     public var isGovernmentID: Bool
 
+    /// A credential.
     public init(
         identifier: UUID, name: String, configuration: UUID, installation: Installation, instances: [StoredInstance] = [],
         owner: String, users: [String] = [], isGovernmentID: Bool = false
@@ -167,6 +183,7 @@ public struct StoredCredential: Sendable, Equatable, Codable {
 
 /// One applet instance of a stored credential.
 public struct StoredInstance: Sendable, Equatable, Codable {
+    /// Its place in a group.
     public enum Role: String, Sendable, Codable {
         case standalone
         /// The head of an application group.
@@ -175,16 +192,24 @@ public struct StoredInstance: Sendable, Equatable, Codable {
         case member
     }
 
+    /// The instance's name, 5 to 16 octets.
     public var instanceAID: [UInt8]
+    /// The load file's.
     public var packageAID: [UInt8]
+    /// The module's.
     public var moduleAID: [UInt8]
+    /// The security domain's; empty before it is known.
     public var securityDomainAID: [UInt8]
+    /// The template `E0` of that domain.
     public var securityDomainKeyInfo: [UInt8]
+    /// As the registry tells it.
     public var lifeCycleState: [UInt8]
+    /// Its place in a group.
     public var role: Role
     /// Whether a contactless reader can meet it.
     public var isContactless: Bool
 
+    /// An instance.
     public init(
         instanceAID: [UInt8], packageAID: [UInt8], moduleAID: [UInt8], securityDomainAID: [UInt8],
         securityDomainKeyInfo: [UInt8] = [], lifeCycleState: [UInt8] = [0x07], role: Role = .standalone,
@@ -215,6 +240,7 @@ public struct StoredInstance: Sendable, Equatable, Codable {
             isContactless: try container.decode(Bool.self, forKey: .isContactless))
     }
 
+    /// Octets are coded as `Data`; see ``init(from:)``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         for (key, octets) in [
@@ -229,6 +255,7 @@ public struct StoredInstance: Sendable, Equatable, Codable {
 
 /// Why an element did not do what it was asked. Equality is on the code.
 public struct SecureElementError: CodedError {
+    /// What kind of failure it is.
     public enum Code: String, Sendable, CaseIterable {
         /// Somebody else has the element, or it is not there. Before a call.
         case busy
@@ -248,10 +275,12 @@ public struct SecureElementError: CodedError {
         case fault
     }
 
+    /// What two errors are equal by.
     public let code: Code
     /// What was being done and what came, for people.
     public let detail: String
 
+    /// An error.
     public init(_ code: Code, _ detail: String = "") {
         self.code = code
         self.detail = detail

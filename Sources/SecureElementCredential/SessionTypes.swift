@@ -72,7 +72,9 @@ extension CredentialSession {
 
     /// What an applet said of a transaction (the transaction event of ETSI TS 102 622).
     public struct ConnectivityEvent: Sendable {
+        /// The applet instance that spoke.
         public let instanceApplicationIdentifier: Data
+        /// Its own words; their layout is the applet's affair.
         public let data: Data
 
         package init(instanceApplicationIdentifier: Data, data: Data) {
@@ -96,6 +98,7 @@ extension CredentialSession {
 
     /// How card emulation is to be done. There is nothing to choose yet.
     public struct CardEmulationOptions: Sendable {
+        /// Options as the system sets them.
         public init() {}
     }
 }

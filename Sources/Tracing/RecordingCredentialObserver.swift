@@ -37,7 +37,8 @@ final class RecordingCredentialObserver: CredentialObserver {
         switch result {
         case .success(let values):
             recorder.finishCall(
-                call, result: values.isEmpty ? nil : JSONValue.object(Self.object(values)).text, extra: Self.credentials(in: values))
+                call, result: values.isEmpty ? nil : JSONValue.object(Self.object(values)).text,
+                extra: Self.credentials(in: values))
         case .failure(let error): recorder.failCall(call, FlowFailure.describe(error))
         }
         let rows = waiting.withLock { waiting -> [MetaRow] in
@@ -116,7 +117,9 @@ final class RecordingCredentialObserver: CredentialObserver {
         if let identifier = values.first(where: { $0.name == "identifier" }) {
             lists = [[identifier]]
         } else if case .list(let list)? = values.first(where: { $0.name == "credentials" })?.value {
-            lists = list.sorted { (text("name", $0) ?? "", text("identifier", $0) ?? "") < (text("name", $1) ?? "", text("identifier", $1) ?? "") }
+            lists = list.sorted {
+                (text("name", $0) ?? "", text("identifier", $0) ?? "") < (text("name", $1) ?? "", text("identifier", $1) ?? "")
+            }
         } else {
             return [:]
         }

@@ -155,14 +155,31 @@ import Testing
         let delegate = Delegate()
         bench.device.becomeDefaultContactlessApp(scene: bench.scene, delegate: delegate)
         await bench.device.readerField(isPresent: true)
-        bench.device.presentationGesture()
+        await bench.device.presentationGesture()
         #expect(delegate.seen.reasons == ["readerDetected", "presentation"])
         bench.device.isOtherPresenting = true
-        bench.device.presentationGesture()
+        await bench.device.presentationGesture()
         bench.device.isOtherPresenting = false
         bench.device.policy.hasDefaultContactlessAppEntitlement = false
-        bench.device.presentationGesture()
+        await bench.device.presentationGesture()
         #expect(delegate.seen.reasons.count == 2)
+    }
+
+    @Test @MainActor func theEventThatConnectsASceneStandsInItsOptions() async throws {
+        let bench = Bench()
+        let delegate = Delegate()
+        let options = TrapLog()
+        bench.device.becomeDefaultContactlessApp { given in
+            options.add(await given.credentialSessionEvent?.description ?? "none")
+            return (ProgramScene(), delegate)
+        }
+        await bench.device.presentationGesture()
+        #expect(options.reasons == ["presentation"])
+        #expect(delegate.seen.reasons.isEmpty)
+        await bench.device.readerField(isPresent: true)
+        #expect(options.reasons.count == 1)
+        #expect(delegate.seen.reasons == ["readerDetected"])
+        #expect(ProgramScene.ConnectionOptions(nil).credentialSessionEvent == nil)
     }
 
     @Test func theRulesOfBothReleasesDifferInWhatTheirPagesSay() throws {

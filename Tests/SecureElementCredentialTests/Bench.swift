@@ -119,6 +119,12 @@ struct Bench {
     }
 }
 
+final class Counter: Sendable {
+    private let value = Mutex(0)
+    func add() { value.withLock { $0 += 1 } }
+    var count: Int { value.withLock { $0 } }
+}
+
 final class TrapLog: Sendable {
     private let list = Mutex<[String]>([])
     func add(_ text: String) { list.withLock { $0.append(text) } }

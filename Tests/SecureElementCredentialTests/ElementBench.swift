@@ -133,19 +133,24 @@ struct ElementBench {
                 ElementBench(card, over: VirtualCardTransport(card.wiredCard()), hasInterface: true, rules: rules))
         case .reader:
             try await PrivatePCSCD.use { service in
+                let context = try await PCSCContext.open()
                 let link = VPCDLink(card: card.wiredCard(), host: "127.0.0.1", port: service.ports[0])
+                try await wait(context, service.readers[0], hasCard: false)
                 try link.start()
                 defer { link.stop() }
-                let context = try await PCSCContext.open()
-                let deadline = ContinuousClock.now + .seconds(20)
-                while try await context.readerStatuses().first(where: { $0.reader == service.readers[0] })?.hasCard != true {
-                    guard ContinuousClock.now < deadline else { throw TransportError(.tagConnectionLost) }
-                    try await Task.sleep(for: .milliseconds(20))
-                }
+                try await wait(context, service.readers[0], hasCard: true)
                 let transport = try await PCSCTransport.connect(context, to: service.readers[0])
                 try await body(ElementBench(card, over: transport, hasInterface: false, rules: rules))
                 try await transport.card.disconnect()
             }
+        }
+    }
+
+    private static func wait(_ context: PCSCContext, _ reader: String, hasCard: Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try await context.readerStatuses().first(where: { $0.reader == reader })?.hasCard != hasCard {
+            guard ContinuousClock.now < deadline else { throw TransportError(.tagConnectionLost) }
+            try await Task.sleep(for: .milliseconds(20))
         }
     }
 

@@ -13,10 +13,13 @@ public import TagTransport
 /// Session time stands still but for `wait`, unless the arguments want real time; then every step looks at the
 /// environment's clock, so that a replay sees the recorded times.
 public enum CredentialFlow: Flow {
+    /// What a run of the flow takes.
     public struct Arguments: Codable, Sendable, Equatable {
+        /// The text of a ``CredentialScript``.
         public var script: String
         /// `ios26.1` or `ios27.1`, the default.
         public var rules: String?
+        /// Whether session time is real time; false when nil.
         public var realTime: Bool?
         /// The issuer security domain's keys, one for all three, in hexadecimal.
         public var key: String?
@@ -29,6 +32,7 @@ public enum CredentialFlow: Flow {
         /// Whether the element has a contactless interface beside the transport; else readers are answered over the transport.
         public var hasContactlessInterface: Bool?
 
+        /// The arguments of a run; all but the script have a default.
         public init(
             script: String, rules: String? = nil, realTime: Bool? = nil, key: String? = nil, keyVersion: Int? = nil,
             configurations: [ProductConfiguration] = [], credentials: [StoredCredential] = [],
@@ -47,33 +51,48 @@ public enum CredentialFlow: Flow {
 
     /// An event or a change of state.
     public struct Happening: Codable, Sendable, Equatable {
+        /// The event's name, or `management -> wired` for a change of state.
         public var name: String
+        /// What tells one event of a name from another; nil where nothing does.
         public var detail: String?
         /// Nanoseconds of session time.
         public var at: Int64
     }
 
+    /// What a step of the script came to.
     public struct Step: Codable, Sendable, Equatable {
+        /// Its line in the script, from 1.
         public var line: Int
+        /// The call, or the word that is none: `wait`.
         public var call: String
+        /// What the call gave, as the script writes it; nil for nothing.
         public var result: String?
+        /// The name of the error that it threw; nil when it threw none.
         public var error: String?
         /// After the step: `wired C1`.
         public var state: String
     }
 
+    /// What a whole run came to.
     public struct Outcome: Codable, Sendable, Equatable {
+        /// In the order of the script.
         public var steps: [Step]
+        /// Events of the stream.
         public var events: [Happening]
+        /// Changes of the session's state.
         public var states: [Happening]
         /// What passed between the contactless reader and the card: command and answer in hexadecimal.
         public var contactless: [String]
+        /// What the host knows to be on the element at the end.
         public var credentials: [StoredCredential]
     }
 
+    /// The flow's name on the command line.
     public static let name = "credential"
+    /// What the trace calls it.
     public static let function = "credential(transport:script:)"
 
+    /// The issuer security domain's key is secret, the script is not.
     public static func secretArguments(of arguments: Arguments) -> Set<String> { arguments.key == nil ? [] : ["key"] }
 
     /// - Throws: ``CredentialScriptError`` for a script that cannot be read, and for the first step that comes to something

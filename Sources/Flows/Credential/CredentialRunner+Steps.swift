@@ -34,7 +34,7 @@ extension CredentialRunner {
             return "\(try await instance.securityDomainCounter)"
         case "invalidateConfiguration": try await session.configuration().invalidate()
         case "state": return await session.state.name
-        case "event": return event()
+        case "event": return event(line.words.first?.text)
         default: return try await performOther(line)
         }
         return nil
@@ -109,12 +109,13 @@ extension CredentialRunner {
         try await session.transactionInWiredMode(using: credential, over: scene, instanceAID: instance)
     }
 
-    /// The next event of the stream that no step has read.
-    private func event() -> String {
+    /// The next event of the stream that no step has read, or the next one of that name, past others.
+    private func event(_ name: String?) -> String {
         observer.seen.withLock { seen in
-            guard seen.read < seen.events.count else { return "none" }
-            defer { seen.read += 1 }
-            return seen.events[seen.read].name
+            let unread = seen.events[min(seen.read, seen.events.count)...]
+            guard let place = unread.firstIndex(where: { name == nil || $0.name == name }) else { return "none" }
+            seen.read = place + 1
+            return seen.events[place].name
         }
     }
 

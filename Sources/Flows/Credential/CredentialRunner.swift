@@ -256,6 +256,8 @@ final class CredentialRunner {
         case 0x88: "INTERNAL AUTHENTICATE"
         case 0xCA: "GET DATA"
         case 0xC0: "GET RESPONSE"
+        case 0xA8: "GET PROCESSING OPTIONS"
+        case 0xAE: "GENERATE AC"
         default: "INS \(Hex.encode([octets[1]]))"
         }
     }

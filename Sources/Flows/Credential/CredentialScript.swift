@@ -21,6 +21,7 @@ import SecureElementCredential
 /// Credentials are called C1, C2 and so on in the order in which the script meets them, those of one list by name, or by
 /// their name in quotes; assertions are A1, A2.
 public struct CredentialScript: Sendable {
+    /// A step.
     public struct Line: Sendable {
         /// From 1.
         public let number: Int
@@ -28,16 +29,23 @@ public struct CredentialScript: Sendable {
         public let column: Int
         /// The call or the step.
         public let verb: String
+        /// What stands after the verb, without the expectation.
         public let words: [Word]
+        /// What the step must come to.
         public let expectation: Expectation
     }
 
+    /// A word of a step.
     public struct Word: Sendable {
+        /// Without its quotes.
         public let text: String
+        /// Where it begins, from 1, in UTF-8 code units.
         public let column: Int
+        /// Whether it stood in quotes.
         public let isQuoted: Bool
     }
 
+    /// What a step must come to.
     public enum Expectation: Sendable {
         /// That it throws nothing.
         case success
@@ -45,6 +53,7 @@ public struct CredentialScript: Sendable {
         case throwing(CredentialSession.ErrorCode)
     }
 
+    /// The steps in order; lines without one are left out.
     public let lines: [Line]
 
     /// - Throws: ``CredentialScriptError`` with the line and column at fault.
@@ -136,17 +145,20 @@ public struct CredentialScript: Sendable {
 
 /// What is wrong with a script, or with what a step came to, and where. Equality is on the code.
 public struct CredentialScriptError: CodedError {
+    /// What is wrong.
     public enum Code: String, Sendable {
         case syntax, unknownCall, unknownError, argument
         /// The step came to something else than the script says.
         case mismatch
     }
 
+    /// What two errors are equal by.
     public let code: Code
     /// From 1.
     public let line: Int
     /// From 1, in UTF-8 code units.
     public let column: Int
+    /// For people: what was expected and what is there.
     public let detail: String
 
     init(_ code: Code, line: Int, column: Int, _ detail: String) {

@@ -4,7 +4,9 @@
 public struct SpecimenPackage: Sendable, Hashable {
     /// The load file's name, its module's, and one for an instance.
     public let aid: [UInt8]
+    /// Its one module.
     public let moduleAID: [UInt8]
+    /// A name for an instance.
     public let instanceAID: [UInt8]
     /// Octets of code that follow the components that name the applet.
     let codeLength: Int
@@ -15,6 +17,7 @@ public struct SpecimenPackage: Sendable, Hashable {
     public static let identity = SpecimenPackage("IDY", codeLength: 3_000)
     /// A loyalty applet: points, each change of which is a transaction event.
     public static let loyalty = SpecimenPackage("LOY", codeLength: 1_500)
+    /// All three.
     public static let all = [payment, identity, loyalty]
 
     private init(_ name: String, codeLength: Int) {

@@ -231,7 +231,9 @@ private struct Output: Sendable {
     private func explain(_ line: SummaryLine) {
         for annotation in line.annotations {
             let side = annotation.blame.map { "\($0.rawValue): " } ?? ""
-            view.terminal.note("     ! \(line.number)  \(side)\(annotation.text)")
+            let text = "     ! \(line.number)  \(side)\(annotation.text)"
+            let lines = line.state == nil ? [text] : TextWrap.lines(text, indent: 10)
+            lines.forEach(view.terminal.note)
         }
     }
 }

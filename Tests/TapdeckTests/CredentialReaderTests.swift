@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+
+import Foundation
+import PCSC
+import TagTransport
+import TestSupport
+import Testing
+
+/// A credential session on the element in a reader of a real pcscd, while other programs and people meddle.
+@Suite(.enabled(if: PrivatePCSCD.isAvailable, Comment(rawValue: PrivatePCSCD.reason)))
+struct CredentialReaderTests {
+    private static let steps = """
+        startSession
+        provisionCredential loyalty "points" -> C1
+        wait 1.2 s
+        listCredentials -> 1
+        enterWiredMode C1
+        transceive 8010000000 -> 000000649000
+        # another program resets the card
+        wait 2 s
+        transceive 8010000000 throws acquiredResourceRelinquished
+        state -> management
+        enterWiredMode C1
+        transceive 8010000000 -> 000000649000
+        # another program has a transaction
+        wait 2 s
+        transceive 8010000000 throws resourceUnavailable
+        state -> management
+        wait 2 s
+        enterWiredMode C1
+        transceive 8010000000 -> 000000649000
+        # the card is taken out
+        wait 2 s
+        transceive 8010000000 throws acquiredResourceRelinquished
+        state -> management
+        enterWiredMode C1 throws acquiredResourceRelinquished
+        invalidate
+        """
+
+    @Test func aResetATransactionAndARemovalGiveTheMappedErrorsAndReplay() async throws {
+        try await PrivatePCSCD.use { service in
+            let folder = try TemporaryFolder()
+            try folder.write(Self.steps, "steps.txt")
+            let card = try ChildProcess(
+                Binary.path, ["virtual", "secure-element", "--vpcd", "127.0.0.1:\(service.ports[1])"],
+                environment: service.environment, directory: folder.path)
+            defer { card.signal(SIGKILL) }
+            let context = try await PCSCContext.open()
+            try await until { try await context.readerStatuses().contains { $0.reader == service.readers[1] && $0.hasCard } }
+            let record =
+                "exec \(Binary.path) record -o r.pcapng --element reader --reader '\(service.readers[1])' --real-time --key 404142434445464748494A4B4C4D4E4F credential steps.txt > out.txt 2> err.txt"
+            let child = try ChildProcess(
+                "sh", ["-c", record], environment: service.environment, directory: folder.path)
+            defer { child.signal(SIGKILL) }
+            child.closeInput()
+
+            func reached(_ line: Int) async throws {
+                try await until {
+                    child.poll() != nil || text("out.txt", in: folder).contains("\n  \(line < 10 ? " " : "")\(line)  ")
+                }
+            }
+            try await reached(6)
+            try await context.connect(to: service.readers[1]).disconnect(.reset)
+            try await reached(12)
+            let other = try await context.connect(to: service.readers[1])
+            try await other.beginTransaction()
+            try await reached(15)
+            try await other.endTransaction(.leave)
+            try await other.disconnect()
+            try await reached(18)
+            card.signal(SIGTERM)
+            let end = child.waitForEnd(timeout: .seconds(60))
+            #expect(end == .status(0), "\(text("out.txt", in: folder)) \(text("err.txt", in: folder))")
+
+            let shown = try await Binary.run("show", "r.pcapng", in: folder)
+            for text in ["card reset by another program", "80100068", "8010000B"] {
+                #expect((shown.outputText + shown.errorText).contains(text), "\(text): \(shown.outputText) \(shown.errorText)")
+            }
+            #expect(shown.errorText.contains("rules ios27.1; 0 illegal transitions, 4 refused calls, 0 contested"))
+            let replayed = try await Binary.run("replay", "r.pcapng", in: folder)
+            #expect(replayed.end == .status(0), "\(replayed.outputText) \(replayed.errorText)")
+        }
+    }
+
+    @Test(.enabled(if: access("/usr/bin/opensc-tool", X_OK) == 0, "opensc-tool is not installed"))
+    func aCardInOneReaderIsEmulatedInAnother() async throws {
+        let service = try PrivatePCSCD()
+        defer { service.stop() }
+        let folder = try TemporaryFolder()
+        try folder.write(
+            """
+            startSession
+            provisionCredential loyalty "points" -> C1
+            wait 2 s
+            listCredentials -> 1
+            enterWiredMode C1
+            transceive 8010000000 -> 000000649000
+            performCardEmulationTransactionWithCurrentCredential
+            reader 30 s
+            endCardEmulation
+            enterWiredMode C1
+            transceive 8010000000 -> 000000699000
+            endWiredMode
+            deleteCredential C1
+            listCredentials -> 0
+            """, "steps.txt")
+        let card = try ChildProcess(
+            Binary.path, ["virtual", "secure-element", "--vpcd", "127.0.0.1:\(service.ports[1])"],
+            environment: service.environment, directory: folder.path)
+        defer { card.signal(SIGKILL) }
+        async let recording = ProcessRunner.run(
+            Binary.path,
+            [
+                "record", "-o", "c.pcapng", "--wait", "20", "--element", "reader", "--reader", service.readers[1], "--vpcd",
+                "127.0.0.1:\(service.ports[0])", "--key", "404142434445464748494A4B4C4D4E4F", "credential", "steps.txt",
+            ],
+            environment: service.environment, directory: folder.path)
+        let read = try await ProcessRunner.run(
+            "opensc-tool", ["-w", "-r", "0", "-s", "00A4040009F054444C4F59010101", "-s", "80200000020005"],
+            environment: service.environment, directory: folder.path)
+        let recorded = try await recording
+        #expect(read.outputText.contains("00 00 00 69"), "\(read.outputText) \(read.errorText)")
+        #expect(recorded.end == .status(0), "\(recorded.outputText) \(recorded.errorText)")
+        let replayed = try await Binary.run("replay", "c.pcapng", in: folder)
+        #expect(replayed.end == .status(0), "\(replayed.outputText) \(replayed.errorText)")
+    }
+
+    private func text(_ name: String, in folder: TemporaryFolder) -> String {
+        (try? folder.octets(name)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+
+    private func until(_ condition: () async throws -> Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while try await !condition() {
+            guard ContinuousClock.now < deadline else { throw ProcessRunner.Failure(description: "it did not come to that") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+}
