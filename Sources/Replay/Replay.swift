@@ -120,6 +120,10 @@ public struct Replay: Sendable {
 
     /// The call to run again and its flow, when everything that they want is at hand.
     private func plan() -> Result<Plan, Blocked> {
+        if let format = trace.header.format, TraceUpgrade.standard.isLater(trace) {
+            let text = "it is of format \(format), and this version knows formats up to \(TraceUpgrade.current)"
+            return .failure(Blocked(reason: .laterFormat(format), text: text))
+        }
         guard let call = session.flowCall, let name = call.row.flow else {
             guard let own = session.calls.first(where: { $0.row.parent == nil }) else {
                 return .failure(Blocked(reason: .noCall, text: "it was recorded from a program, not from the library"))

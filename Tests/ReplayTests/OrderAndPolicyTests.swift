@@ -153,7 +153,7 @@ import TraceFile
         let (response, report) = try await answer(.nearest, to: Self.read(16, at: 0x11), last: last)
         let (same, _) = try await answer(.stop, to: Self.read(16))
         #expect(response.data.count == 16)
-        #expect(report.unrecorded.first?.answer.hasPrefix("the answer of exchange ") == true)
+        #expect(report.unrecorded.first?.answer.hasPrefix("as exchange ") == true)
         let select = try await answer(.nearest, to: Self.select(2), last: last).0
         #expect(select.statusWord == 0x9000)
         #expect(select.data.isEmpty)
