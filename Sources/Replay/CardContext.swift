@@ -57,6 +57,27 @@ struct CardContext: Sendable, Hashable {
         }
     }
 
+    /// What of the context a command depends on: a selection not on the file before it, a password not on any file.
+    func relevant(to command: [UInt8]) -> CardContext {
+        guard command.count >= 4 else { return self }
+        var context = self
+        context.begun = command[0] == 0x90 ? begun : []
+        switch (command[0], command[1]) {
+        case (0x90, 0x5A): return CardContext()
+        case (0x90, _): return context
+        case (_, 0xA4):
+            context.file = []
+            let isMasterFile = command[2] == 0 && (command.count <= 5 || command[5...].starts(with: [0x3F, 0x00]))
+            if command[2] == 0x04 || command[2] == 0x08 || isMasterFile { context.base = [] }
+        case (_, 0x20), (_, 0x21), (_, 0x24), (_, 0x2C), (_, 0x82), (_, 0x84), (_, 0x86), (_, 0x87), (_, 0x88), (_, 0xCA),
+            (_, 0xCB), (_, 0x22):
+            context.file = []
+        case (_, 0xB0) where command[2] & 0x80 != 0: context.file = []
+        default: break
+        }
+        return context
+    }
+
     /// The card loses its power.
     mutating func reset() { self = CardContext() }
 

@@ -21,7 +21,7 @@ struct LooseOrder: Sendable {
         var contexts: [CardContext] = []
         var places: [[UInt8]: [Int]] = [:]
         for (index, step) in steps.enumerated() {
-            contexts.append(context)
+            contexts.append(context.relevant(to: commands[index] ?? []))
             if let command = commands[index] {
                 places[command, default: []].append(index)
                 context.take(command, status: step.answer?.status, files: files)
@@ -38,6 +38,7 @@ struct LooseOrder: Sendable {
         // What goes on with the exchange before it has its place behind that alone.
         guard !Self.goesOn(command.plain) else { return nil }
         let known = places[command.plain] ?? []
+        let now = now.relevant(to: command.plain)
         func nearest(_ candidates: some Sequence<Int>) -> Int? {
             candidates.filter { isFree($0) && contexts[$0] == now && isEqual($0) }.min {
                 (abs($0 - next), $0 < next ? 1 : 0) < (abs($1 - next), $1 < next ? 1 : 0)

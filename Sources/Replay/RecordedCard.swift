@@ -296,13 +296,13 @@ final class RecordedCard: Sendable {
     ) throws(TransportError) -> RecordedSession.Answer {
         switch policy.unrecorded {
         case .stop: throw stop(command, what, first, isOfKind, &state)
-        case .status(let word): return guess(command, StatusBytes(word).octets, "\(StatusBytes(word).text) as asked", &state)
+        case .status(let word): return guess(command, StatusBytes(word).octets, "as asked", &state)
         case .next:
             guard state.next < transport.steps.count, isOfKind(transport.steps[state.next]) else {
                 throw stop(command, what, first, isOfKind, &state)
             }
             let place = state.next
-            note(command, "the answer of exchange \(transport.steps[place].packet)", &state)
+            note(command, "as exchange \(transport.steps[place].packet)", &state)
             return try answer(command, from: place, &state)
         case .nearest:
             let candidates = transport.steps.indices.filter { index in
@@ -318,7 +318,7 @@ final class RecordedCard: Sendable {
             let next = state.next
             let best = candidates.map { ($0, likeness($0)) }.max { ($0.1, -abs($0.0 - next)) < ($1.1, -abs($1.0 - next)) }
             guard let (place, _) = best else { throw stop(command, what, first, isOfKind, &state) }
-            note(command, "the answer of exchange \(transport.steps[place].packet)", &state)
+            note(command, "as exchange \(transport.steps[place].packet)", &state)
             let status = transport.steps[place].answer?.status
             state.loose?.take(command, status: status)
             return matching.answer(to: command, from: place)

@@ -21,14 +21,15 @@ struct RecordedMeaning: Sendable {
     /// The first answer of the call that is bound to what the library drew; nil when none is.
     private(set) var bound: Bound?
 
-    init(_ trace: Trace, _ secrets: SecretStore, _ grammars: GrammarLibrary?, during call: RecordedSession.Call) {
+    /// - Parameter call: nil takes all rows, of a program's own session.
+    init(_ trace: Trace, _ secrets: SecretStore, _ grammars: GrammarLibrary?, during call: RecordedSession.Call?) {
         var decoder = TraceDecoder(interfaces: trace.interfaces, secrets: secrets, showsSecrets: true, grammars: grammars)
         decoder.hidesPieces = false
-        let end = call.endPacket ?? .max
+        let (start, end) = (call?.packet ?? 0, call?.endPacket ?? .max)
         var hasDrawn = false
         for row in trace.rows {
             let decoded = decoder.push(row)
-            guard let packet = row.packetID, packet >= call.packet, packet <= end else { continue }
+            guard let packet = row.packetID, packet >= start, packet <= end else { continue }
             switch decoded.kind {
             case .entropy: hasDrawn = true
             case .command:
@@ -38,7 +39,10 @@ struct RecordedMeaning: Sendable {
             case .response:
                 guard exchanges[packet] != nil else { continue }
                 exchanges[packet]?.response = decoded
-                if hasDrawn, bound == nil, let command = exchanges[packet]?.command, Self.isBound(decoded, to: command) {
+                // Keys that both sides agreed on come from what both sides drew, seen or not.
+                if hasDrawn || decoded.isProtected, bound == nil, let command = exchanges[packet]?.command,
+                    Self.isBound(decoded, to: command)
+                {
                     bound = Bound(packet: packet, what: command.summary)
                 }
             default: break
@@ -54,13 +58,17 @@ struct RecordedMeaning: Sendable {
     }
 
     /// The innermost command and answer of an exchange; nil where they are sealed.
-    func plain(_ packet: UInt64) -> (command: [UInt8], response: [UInt8])? {
+    ///
+    /// - Parameter recorded: the exchange as it travelled, sealed places put back.
+    func plain(
+        _ packet: UInt64, _ recorded: (command: [UInt8], response: [UInt8])
+    ) -> (command: [UInt8], response: [UInt8])? {
         guard let exchange = exchanges[packet], let response = exchange.response else { return nil }
         func inner(_ row: DecodedRow, _ octets: [UInt8]) -> [UInt8]? {
             if let plain = row.plain { return plain }
             return row.isProtected && row.opening != .plain ? nil : octets
         }
-        guard let command = inner(exchange.command, exchange.command.row.body), let answer = inner(response, response.row.body)
+        guard let command = inner(exchange.command, recorded.command), let answer = inner(response, recorded.response)
         else { return nil }
         return (command, answer)
     }

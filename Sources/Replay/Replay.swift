@@ -119,6 +119,10 @@ public struct Replay: Sendable {
 
     /// The call to run again and its flow, when everything that they want is at hand.
     private func plan() -> Result<Plan, Blocked> {
+        if let format = trace.header.format, TraceUpgrade.standard.isLater(trace) {
+            let text = "it is of format \(format), and this version knows formats up to \(TraceUpgrade.current)"
+            return .failure(Blocked(reason: .laterFormat(format), text: text))
+        }
         guard let call = session.flowCall, let name = call.row.flow else {
             guard let own = session.calls.first(where: { $0.row.parent == nil }) else {
                 return .failure(Blocked(reason: .noCall, text: "it was recorded from a program, not from the library"))
@@ -180,7 +184,12 @@ public struct Replay: Sendable {
         return .success(isRepeated ? .bytes : .fields)
     }
 
-    private func meaning(of call: RecordedSession.Call) -> RecordedMeaning {
+    /// The mode for a program that draws its own random bytes: fields, or resealed where the answers are bound to them.
+    func programMode() -> ReplayMode {
+        options.mode ?? (meaning(of: session.flowCall).bound == nil ? .fields : .resealed)
+    }
+
+    private func meaning(of call: RecordedSession.Call?) -> RecordedMeaning {
         RecordedMeaning(trace, secrets, options.grammars, during: call)
     }
 
@@ -194,11 +203,16 @@ public struct Replay: Sendable {
     }
 
     /// The recorded card of a call, as its mode compares; or why that cannot be.
-    func prepare(_ call: RecordedSession.Call, _ mode: ReplayMode) -> Result<Stage, Blocked> {
+    ///
+    /// - Parameters:
+    ///   - call: nil takes the whole trace: what a program did to its cards.
+    ///   - id: the transport; that of the call, or the first one, when nil.
+    func prepare(_ call: RecordedSession.Call?, _ mode: ReplayMode, transport id: Int? = nil) -> Result<Stage, Blocked> {
+        let wanted = id ?? call?.row.transport
         let whole =
-            session.transports.first { $0.row.id == call.row.transport } ?? session.transports.first
+            session.transports.first { $0.row.id == wanted } ?? session.transports.first
             ?? RecordedSession.Transport(row: MetaRow.Transport(id: 1, kind: .iso7816), readerName: "recorded card")
-        let transport = session.transport(whole, during: call)
+        let transport = call.map { session.transport(whole, during: $0) } ?? whole
         let meaning = mode == .fields || options.unrecorded == .model ? meaning(of: call) : nil
         var policy = RecordedCard.Policy(order: options.order, unrecorded: options.unrecorded)
         if options.grammars != nil { policy.names = APDUFields(options.grammars) }
@@ -211,7 +225,7 @@ public struct Replay: Sendable {
                 Stage(transport: transport, matching: $0, policy: policy)
             }
         case .resealed:
-            return resealed(transport, arguments(of: call).values).map {
+            return resealed(transport, call.map { arguments(of: $0).values } ?? options.arguments).map {
                 Stage(transport: transport, matching: $0, policy: policy)
             }
         }
@@ -321,7 +335,8 @@ extension TraceModel {
         var exchanges: [(command: [UInt8], response: [UInt8])?] = []
         for step in transport.steps {
             switch step {
-            case .apdu(let packet, _, .response): if let plain = meaning.plain(packet) { exchanges.append(plain) }
+            case .apdu(let packet, let command, .response(let response)) where command.unknown.isEmpty:
+                if let plain = meaning.plain(packet, (command.octets, response.octets)) { exchanges.append(plain) }
             case .reset: exchanges.append(nil)
             default: break
             }

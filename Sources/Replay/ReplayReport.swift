@@ -32,7 +32,7 @@ public struct ReplayReport: Sendable {
         /// The exchange before it; nil before the first.
         public var after: UInt64?
         public var command: String
-        /// `6A82, guessed`, `the answer of exchange 12`.
+        /// `6A82, guessed`, `as exchange 12`.
         public var answer: String
         public var policy: String
     }
@@ -60,6 +60,8 @@ public struct Blocked: Error, Sendable, Equatable {
         case boundAnswers(UInt64)
         /// The answers cannot be sealed afresh.
         case notResealed
+        /// The trace is of a format that this version does not know.
+        case laterFormat(Int)
         /// There is nothing to compare.
         case empty
         /// The trace holds no call of a flow.

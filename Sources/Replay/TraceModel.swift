@@ -56,12 +56,13 @@ struct TraceModel: Sendable {
                 context.reset()
                 continue
             }
-            let place = Place(context: context, command: command)
+            let relevant = context.relevant(to: command)
+            let place = Place(context: relevant, command: command)
             answers[place, default: []].append(response)
             if let parsed = try? CommandAPDU(bytes: command) {
                 instructions.insert(parsed.ins)
                 classes.insert(parsed.cla)
-                bodies[Place(context: context, command: Self.withoutLe(parsed))] = response
+                bodies[Place(context: relevant, command: Self.withoutLe(parsed))] = response
                 if parsed.ins == 0xA4, CardContext.isSuccess(status) { selections[Self.selection(parsed)] = response }
                 if parsed.ins == 0xB0 {
                     read(parsed, response, status, context)
@@ -114,7 +115,8 @@ struct TraceModel: Sendable {
     }
 
     private mutating func find(_ command: [UInt8]) -> Answer {
-        let place = Place(context: now, command: command)
+        let relevant = now.relevant(to: command)
+        let place = Place(context: relevant, command: command)
         if let recorded = answers[place] {
             // What was asked several times is answered so again, and the last answer stands.
             let turn = given[place, default: 0]
@@ -126,7 +128,7 @@ struct TraceModel: Sendable {
         if parsed.cla == 0x90 { return guess([], desfire(parsed)) }
         if isProtected(parsed.cla) { return guess([], 0x6882) }
         if !classes.isEmpty, parsed.cla != 0, !classes.contains(parsed.cla) { return guess([], 0x6E00) }
-        if let same = bodies[Place(context: now, command: Self.withoutLe(parsed))], parsed.ins != 0xB0 {
+        if let same = bodies[Place(context: relevant, command: Self.withoutLe(parsed))], parsed.ins != 0xB0 {
             return guess(Array(same.dropLast(2).prefix(parsed.ne ?? 0)), Self.status(of: same) ?? 0x9000)
         }
         switch parsed.ins {

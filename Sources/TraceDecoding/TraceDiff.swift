@@ -4,7 +4,7 @@ import GrammarLibrary
 import Octets
 import TraceFile
 
-/// Two traces compared exchange by exchange, in the order in which they stand.
+/// Two traces compared exchange by exchange, exchanges of one kind side by side.
 ///
 /// Compared are the innermost messages that can be read, field by field. What either side drew at random binds on first sight
 /// and must recur; what a session makes from it (cryptograms, codes) is compared only where a key opens it.
@@ -45,16 +45,43 @@ public struct TraceDiff: Sendable {
         public var answer: String
         /// The innermost command that can be read, its sealed places as zeros.
         public var octets: [UInt8]
-        fileprivate var fields: [DecodedField] = []
-        fileprivate var status = ""
+        /// `no Le`, `Le 28`.
+        public var le = ""
+        public var isCommand = false
+        /// The exchange that this one is asked again for: the same command, or the same with the length that the card named.
+        public var retryOf: UInt64?
+        var fields: [DecodedField] = []
+        var status = ""
+        var word: UInt64 = 0
+        /// The grammar, where it is more than ISO/IEC 7816-4: `pace`.
+        var message = ""
+        /// Both sides have keys after this exchange.
+        var hasAgreed = false
+        /// The file that this exchange brought to its end.
+        var file: String?
+
+        /// The exchange before it, when this one asks for the same again.
+        func retries(_ last: Side) -> UInt64? {
+            guard isCommand, last.isCommand, octets.count >= 4, last.octets.count >= 4, last.word != 0x9000 else { return nil }
+            let isSame = octets == last.octets
+            let isWithRightLength = last.word >> 8 == 0x6C && octets.dropLast() == last.octets.dropLast()
+            return isSame || isWithRightLength ? last.packet : nil
+        }
     }
+
+    /// What a run of exchanges of one side is: the files it reads, the protocols it runs.
+    public static func digest(_ sides: [Side]) -> String { ExchangeDigest(sides).text(beside: nil) }
 
     public private(set) var pairs: [Pair] = []
     public private(set) var exchanges = (left: 0, right: 0)
     /// Drawn values that recurred as they should.
     public private(set) var boundNonces = 0
+    /// Keys that both sides agreed on at the same place.
+    public private(set) var boundKeys = 0
     /// Octets that no key opened, so that nothing can be said about them.
     public private(set) var sealed = 0
+    /// What each side came to: `PACE, DG1 read`.
+    public private(set) var digests = (left: "", right: "")
     private var bound: [[UInt8]: [UInt8]] = [:]
 
     public var differences: [Difference] { pairs.flatMap(\.differences) }
@@ -66,9 +93,11 @@ public struct TraceDiff: Sendable {
     ) {
         let (lefts, rights) = (Self.sides(left.trace, left.secrets, grammars), Self.sides(right.trace, right.secrets, grammars))
         exchanges = (lefts.count, rights.count)
-        for place in 0..<max(lefts.count, rights.count) {
-            let left = place < lefts.count ? lefts[place] : nil
-            let right = place < rights.count ? rights[place] : nil
+        let digest = (ExchangeDigest(lefts), ExchangeDigest(rights))
+        digests = (digest.0.text(beside: digest.1), digest.1.text(beside: digest.0))
+        for (one, other) in SideAlignment.pairs(lefts, rights) {
+            let (left, right) = (one.map { lefts[$0] }, other.map { rights[$0] })
+            if left?.hasAgreed == true, right?.hasAgreed == true { boundKeys += 2 }
             pairs.append(Pair(left: left, right: right, differences: compare(left, right)))
         }
     }
@@ -79,12 +108,17 @@ public struct TraceDiff: Sendable {
         decoder.hidesPieces = false
         var groups = ExchangeGroups()
         var sides: [Side] = []
+        func take(_ rows: [DecodedRow]) {
+            guard var side = side(rows) else { return }
+            if let last = sides.last { side.retryOf = side.retries(last) }
+            sides.append(side)
+        }
         for row in trace.rows {
             let decoded = decoder.push(row)
             if case .plain = decoded.interface { continue }
-            for group in groups.push(decoded) { if let side = side(group) { sides.append(side) } }
+            groups.push(decoded).forEach(take)
         }
-        for group in groups.end() { if let side = side(group) { sides.append(side) } }
+        groups.end().forEach(take)
         return sides
     }
 
@@ -92,14 +126,30 @@ public struct TraceDiff: Sendable {
         let rows = rows.filter { $0.kind == .command || $0.kind == .response || $0.kind == .frame }
         guard let first = rows.first else { return nil }
         var side = Side(packet: first.row.packetID ?? 0, what: first.summary, answer: "", octets: first.plain ?? first.row.body)
+        side.isCommand = first.kind == .command
+        side.le = first.fields.last { $0.path == "iso7816.command.le" }.map { "Le \(hexOf($0))" } ?? "no Le"
+        side.message = first.grammar == "iso7816" ? "" : first.grammar
         let isClosed = rows.contains { row in row.opening == .sealed || row.derived.contains { $0.origin == .opened } }
         for row in rows {
             side.fields += comparable(row, isClosed)
             guard row.kind == .response || row.row.direction == .received else { continue }
             side.answer = row.summary
+            side.hasAgreed = row.summary == "keys agreed"
+            side.file = row.file?.name ?? (row.summary.hasSuffix(" whole") ? String(row.summary.dropLast(6)) : nil)
             side.status = row.fields.last { $0.path == "iso7816.response.sw" }?.text ?? ""
+            if case .number(let word)? = row.fields.last(where: { $0.path == "iso7816.response.sw" })?.value { side.word = word }
         }
         return side
+    }
+
+    private static func hexOf(_ field: DecodedField) -> String {
+        switch field.value {
+        case .octets(let octets): return Hex.encode(octets)
+        case .number(let value):
+            let text = String(value, radix: 16, uppercase: true)
+            let digits = max(2, field.bits / 4)
+            return String(repeating: "0", count: max(0, digits - text.count)) + text
+        }
     }
 
     /// The leaves of what can be read of a row: of the plain message, else of the frame with what was opened from it.
@@ -155,7 +205,9 @@ public struct TraceDiff: Sendable {
                 if !isEqual(one, other) { result.append(difference(.value, path, one, other)) }
             }
         }
-        return result
+        // What was asked is the cause of what was answered.
+        let isCommand = { (difference: Difference) in difference.path.hasPrefix("iso7816.command") }
+        return result.filter(isCommand) + result.filter { !isCommand($0) }
     }
 
     private mutating func isEqual(_ left: DecodedField, _ right: DecodedField) -> Bool {

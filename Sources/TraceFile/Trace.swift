@@ -23,6 +23,7 @@ public struct Trace: Sendable, Equatable {
 
     /// Reads everything that can be read of a file.
     ///
+    /// A trace of an older format comes as one of the current: see ``TraceUpgrade``.
     /// - Throws: ``TraceFileError`` as ``TraceReader/init(path:)``; damage inside the file is in ``damage`` instead.
     public static func load(path: String) throws(TraceFileError) -> Trace { Trace(reading: try TraceReader(path: path)) }
 
@@ -42,6 +43,7 @@ public struct Trace: Sendable, Equatable {
         header = reader.header ?? TraceHeader(format: nil, session: nil)
         interfaces = reader.interfaces
         damage = reader.damage
+        TraceUpgrade.standard.apply(to: &self)
     }
 
     /// The kind of the interface that a row is of.

@@ -36,7 +36,11 @@ enum ReplayText {
         let subject = Divergence.Line(number: divergence.packet ?? 0, what: divergence.subject, answer: "")
         switch divergence.kind {
         case .result:
-            lines.append("result   same \(divergence.exchanges) exchanges, another result")
+            let never = report.skipped > 0 ? "; \(report.skipped) never came" : ""
+            lines.append(
+                report.unrecorded.isEmpty
+                    ? "result   same \(divergence.exchanges) exchanges, another result"
+                    : "result   another result; \(report.unrecorded.count) not in the trace\(never)")
         case .missing(let count):
             lines.append(row(subject, said: "never came"))
             let end = divergence.before.map { "after exchange \($0.number)" } ?? "before its first exchange"
@@ -57,7 +61,7 @@ enum ReplayText {
             lines.append(row(subject, said: ""))
         }
         if let field = divergence.field {
-            lines.append("         \(pad(field.path, 21))\(field.place.isEmpty ? "" : " \(field.place)")")
+            lines.append("         \(pad(field.path, 21)) \(field.place)".trimmed)
             lines.append("       - \(value(field.recorded, field.recordedMeaning)) recorded")
             lines.append("       + \(value(field.now, field.nowMeaning)) now")
         }
@@ -105,7 +109,7 @@ enum ReplayText {
         case .noCall:
             return ["blocked: \(path) was recorded from a program, not from the library", "tapdeck replay \(path) -- PROGRAM"]
         case .boundAnswers: return [first, "tapdeck replay \(path) --mode bytes, or resealed"]
-        case .unknownFlow, .notResealed, .empty: return [first]
+        case .unknownFlow, .notResealed, .empty, .laterFormat: return [first]
         }
     }
 

@@ -30,6 +30,49 @@ import TraceFile
         #expect(report.notCompared == 0)
     }
 
+    /// A suite takes in what lies below: the samples of every format.
+    @Test func theWholeFolderIsASuiteThatIsTheSame() async throws {
+        let suite = try ReplaySuite([Self.folder.path])
+        #expect(suite.items.contains { $0.name == "format/format-1-passport-bac.pcapng" })
+        for result in await suite.run(jobs: 2) { #expect(result.outcome == .same, "\(result.item.name)") }
+    }
+
+    @Test(arguments: names) func eachIsTheSameInAnyOrderToo(_ name: String) async throws {
+        var options = ReplayOptions()
+        (options.mode, options.order) = (.bytes, .loose)
+        let report = await (try Replay(of: Self.folder.appendingPathComponent(name).path, options: options)).run()
+        #expect(report.isSame, "\(name): \(report.verdict)")
+        #expect(report.moved.isEmpty)
+    }
+
+    /// Sessions without key agreement hold for any random bytes; the others say at which exchange they do not.
+    @Test(arguments: names) func eachReplaysInFieldsOrSaysWhyNot(_ name: String) async throws {
+        var options = ReplayOptions()
+        options.mode = .fields
+        let report = await (try Replay(of: Self.folder.appendingPathComponent(name).path, options: options)).run()
+        let isPlain = ["filesystem-verify", "killed-recorder", "ntag424-sun", "removal-mid-read", "wrong-pin"].contains {
+            name == "\($0).pcapng"
+        }
+        if isPlain {
+            #expect(report.isSame, "\(report.verdict)")
+        } else {
+            guard case .blocked(let blocked) = report.verdict, case .boundAnswers = blocked.reason else {
+                Issue.record("\(name): \(report.verdict)")
+                return
+            }
+        }
+    }
+
+    @Test func aTraceOfALaterFormatIsNotReplayed() async throws {
+        var trace = try Trace.load(path: Self.folder.appendingPathComponent("wrong-pin.pcapng").path)
+        trace.header.format = 2
+        guard case .blocked(let blocked) = await Replay(of: trace, secrets: SecretStore(trace.secrets)).run().verdict else {
+            Issue.record("a trace of format 2 was replayed")
+            return
+        }
+        #expect(blocked.reason == .laterFormat(2))
+    }
+
     @Test func aKilledRecordersTraceIsTheSameAsFarAsItGoes() async throws {
         let path = Self.folder.appendingPathComponent("killed-recorder.pcapng").path
         let trace = try Trace.load(path: path)

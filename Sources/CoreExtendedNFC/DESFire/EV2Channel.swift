@@ -23,7 +23,8 @@ struct EV2Channel: Sendable {
         let mode = request.ev2Mode
         guard mode != .plain else { return request.header + data }
         if mode == .enciphered, !data.isEmpty { data = try encipher(Padding.pad(data, to: 16)) }
-        return request.header + data + (try mac(request.code.rawValue, counter, request.header + data))
+        let number = DeliberateMistake.made == .counterOffByOne ? counter + 1 : counter
+        return request.header + data + (try mac(request.code.rawValue, number, request.header + data))
     }
 
     mutating func open(_ request: DESFireRequest, _ answer: [UInt8], status: UInt8) throws(DESFireChannelError) -> [UInt8] {

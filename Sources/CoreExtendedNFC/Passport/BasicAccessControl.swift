@@ -83,7 +83,8 @@ public struct BasicAccessControl: Sendable {
             let mac = try RetailMAC.authenticate(cryptogram, key: authenticationKey)
             state = .awaitingCryptogram(challenge: challenge, random: random, keyingMaterial: keyingMaterial)
             // Le is exactly 28: some chips answer 6A88 to 00.
-            return .send(CommandAPDU(cla: 0x00, ins: 0x82, p1: 0, p2: 0, data: Data(cryptogram + mac), le: 0x28))
+            let le: UInt8 = DeliberateMistake.made == .otherLe ? 0x00 : 0x28
+            return .send(CommandAPDU(cla: 0x00, ins: 0x82, p1: 0, p2: 0, data: Data(cryptogram + mac), le: le))
         } catch {
             throw fail(.cryptography, error.description)
         }

@@ -107,7 +107,8 @@ extension PassportReading {
             } catch let error as PACEError {
                 refusals.append(error.detail)
                 show(.access, "PACE", .failed, "FAILED \(error.detail)")
-                let mayFallBack = if case .mrz = request.access { true } else { false }
+                let hasZone = if case .mrz = request.access { true } else { false }
+                let mayFallBack = hasZone && DeliberateMistake.made != .fallbackSkipped
                 // A wrong password is wrong for every way; a counted one must not be tried again.
                 if !mayFallBack, error.isAboutPassword || request.access.isCounted {
                     report.pace = PassportStage(.failed, error.detail)

@@ -36,6 +36,9 @@ struct Benchmark: Sendable {
             details: ["a credential session of twenty wired exchanges in this process, from its start to its end."]
         ) { report, _ in try await CredentialBench.run(report) },
         Benchmark(
+            name: "replay", details: ["a passport's session in bytes; the cost of an exchange in sessions of 10 to 100,000."]
+        ) { report, _ in try await ReplayBench.run(report) },
+        Benchmark(
             name: "start",
             details: ["the median of a whole run of --version, and of show over a small trace, beside tshark."]
         ) { report, _ in try StartBench.run(report) },
