@@ -32,6 +32,8 @@ public struct Blocked: Error, Sendable, Equatable {
         case entropy(String)
         /// An argument of the call is sealed and its secret is not at hand.
         case argument(String)
+        /// A password or key that the recorded card needs is not at hand.
+        case key(String)
         /// The recording ends before its call returned; what it holds was the same.
         case endsEarly
         /// The trace holds no call of a flow.

@@ -120,7 +120,7 @@ enum ReplayText {
     /// What is missing, where it was looked for, what to type.
     static func lines(_ blocked: Blocked, path: String) -> [String] {
         switch blocked.reason {
-        case .entropy, .argument:
+        case .entropy, .argument, .key:
             [
                 "blocked: \(path): \(blocked.text)", "looked   inside the file, and for \(SecretStore.sidePath(forTrace: path))",
                 "tapdeck replay \(path) --secrets FILE",
