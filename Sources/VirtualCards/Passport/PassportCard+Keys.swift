@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CardCrypto
 import TagTransport
 
 extension PassportCard: CardKeyHolding {
