@@ -83,8 +83,8 @@ let package = Package(
         part(
             "Replay",
             [
-                "Octets", "CardCrypto", "TagTransport", "CardSockets", "SecureElementCredential", "Flows", "TraceFile", "Tracing",
-                "GrammarLibrary", "TraceDecoding",
+                "Octets", "CardCrypto", "TagTransport", "CardSockets", "SecureElementCredential", "VirtualCards", "Flows",
+                "TraceFile", "Tracing", "GrammarRuntime", "GrammarLibrary", "TraceDecoding",
             ]),
         .executableTarget(
             name: "tapdeck",
@@ -142,8 +142,8 @@ let package = Package(
         tests(
             of: "Replay",
             [
-                "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "SecureElementCredential", "Flows",
-                "TraceFile", "Tracing", "TraceDecoding", "VirtualCards",
+                "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "PCSC", "CoreExtendedNFC", "SecureElementCredential",
+                "Flows", "TraceFile", "Tracing", "TraceDecoding", "VirtualCards",
                 "SessionSupport",
             ]),
         tests(

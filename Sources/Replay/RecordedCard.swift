@@ -80,6 +80,8 @@ final class RecordedCard: Sendable {
     }
 
     var difference: Difference? { state.withLock { $0.difference } }
+    /// The step that stands next: behind the last one that was served.
+    var next: Int { state.withLock { $0.next } }
     /// In strict order the steps that were asked for and answered; in any order those before the first that was not.
     var position: Int { state.withLock { $0.firstFree } }
     /// The steps that never came.
@@ -256,15 +258,20 @@ final class RecordedCard: Sendable {
             guard let result = match(step) else {
                 throw differ(.kind(step: place, now: what, nowOctets: nil), &state)
             }
-            if case .reset = step {
-                matching.reset()
-                state.loose?.reset()
-                state.model?.powerOn()
-            }
+            if case .reset = step { losePower(&state) }
             serve(place, &state)
             return result
         }
         return try result.get()
+    }
+
+    /// The card was reset where the recording has no reset: programs connect and leave in their own way.
+    func unrecordedReset() { state.withLock { losePower(&$0) } }
+
+    private func losePower(_ state: inout State) {
+        matching.reset()
+        state.loose?.reset()
+        state.model?.powerOn()
     }
 
     private func current(

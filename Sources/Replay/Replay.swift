@@ -24,6 +24,7 @@ public struct Replay: Sendable {
     let secrets: SecretStore
     /// How it is played; by default every command must be as recorded and nothing is waited for.
     public var options: ReplayOptions
+    package var hooks = ReplayHooks()
 
     /// Reads a trace and its secrets: those inside it, beside it, or `secrets` when given.
     ///
@@ -57,6 +58,14 @@ public struct Replay: Sendable {
 
     /// The mode that ``run()`` takes; nil when it is blocked.
     public var chosenMode: ReplayMode? { (try? plan().get())?.mode }
+
+    /// What ``run()`` cannot make anew and will answer as it was recorded: a signature over a challenge of the run.
+    public var cautions: [String] {
+        guard let plan = try? plan().get(), plan.mode == .resealed, let stage = try? prepare(plan.call, plan.mode).get() else {
+            return []
+        }
+        return stage.notes
+    }
 
     /// Replays the first call that a flow of the table made, with its recorded arguments or those given in their place.
     public func run() async -> ReplayReport {
@@ -200,6 +209,8 @@ public struct Replay: Sendable {
         var transport: RecordedSession.Transport
         var matching: any Matching
         var policy: RecordedCard.Policy
+        /// What cannot be made anew and is answered as recorded.
+        var notes: [String] = []
     }
 
     /// The recorded card of a call, as its mode compares; or why that cannot be.
@@ -225,17 +236,10 @@ public struct Replay: Sendable {
                 Stage(transport: transport, matching: $0, policy: policy)
             }
         case .resealed:
-            return resealed(transport, call.map { arguments(of: $0).values } ?? options.arguments).map {
-                Stage(transport: transport, matching: $0, policy: policy)
+            return resealed(transport, (call ?? session.flowCall).map { arguments(of: $0).values } ?? options.arguments).map {
+                Stage(transport: transport, matching: $0, policy: policy, notes: $0.notes)
             }
         }
-    }
-
-    /// The card that agrees on keys afresh and seals the recorded plaintext under them.
-    private func resealed(
-        _ transport: RecordedSession.Transport, _ arguments: [String: JSONValue]
-    ) -> Result<any Matching, Blocked> {
-        .failure(Blocked(reason: .notResealed, text: "this version seals no recorded answer afresh"))
     }
 
     // MARK: - One run
@@ -273,6 +277,17 @@ public struct Replay: Sendable {
         return try result.get()
     }
 
+    /// Replays `operation`, whose result is canonical JSON, or nil when it is not to be compared.
+    package func report(of operation: (any NFCTagTransport) async throws -> String?) async -> ReplayReport {
+        guard let call = session.calls.first(where: { $0.row.parent == nil }) else {
+            return report(.blocked(Blocked(reason: .noCall, text: "the trace holds no call")))
+        }
+        switch mode(for: call, []) {
+        case .failure(let blocked): return report(.blocked(blocked))
+        case .success(let mode): return await play(call, mode, operation)
+        }
+    }
+
     private func report(_ verdict: ReplayReport.Verdict) -> ReplayReport {
         let exchanges = session.transports.reduce(0) { $0 + $1.steps.count(where: \.isExchange) }
         var report = ReplayReport(exchanges: exchanges, verdict: verdict)
@@ -304,8 +319,8 @@ public struct Replay: Sendable {
         let start = ContinuousClock.now
         do {
             result = .success(
-                try await CardEnvironment.with(draws.environment) {
-                    try await operation(RecordedTransport.make(card, timeScale: options.timeScale))
+                try await CardEnvironment.with(draws.environment(keySink: hooks.keySink)) {
+                    try await operation(hooks.wrap(RecordedTransport.make(card, timeScale: options.timeScale)))
                 }
             )
         } catch {
@@ -317,6 +332,7 @@ public struct Replay: Sendable {
         var report = report(.same)
         comparison.judge(result, into: &report)
         report.mode = mode
+        report.notes += stage.notes
         report.exchanges = stage.transport.steps.count(where: \.isExchange)
         report.seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
         report.notCompared = stage.transport.steps.count { step in

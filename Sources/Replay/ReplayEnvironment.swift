@@ -28,7 +28,9 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
     }
 
     /// The environment of a replay.
-    var environment: CardEnvironment { CardEnvironment(random: self, clock: self, keySink: nil, readersAllowed: false) }
+    func environment(keySink: (any KeySink)? = nil) -> CardEnvironment {
+        CardEnvironment(random: self, clock: self, keySink: keySink, readersAllowed: false)
+    }
 
     /// The first draw that could not be given.
     var failure: EnvironmentError? { state.withLock { $0.failure } }

@@ -24,6 +24,8 @@ public struct ReplayReport: Sendable {
     public var unrecorded: [Unrecorded] = []
     /// Runs of exchanges that came before an earlier one.
     public var moved: [Moved] = []
+    /// What the mode cannot make anew and answers as it was recorded.
+    public var notes: [String] = []
     /// Recorded exchanges that never came, where the policy lets a run leave the recording.
     public var skipped = 0
 
@@ -64,6 +66,8 @@ public struct Blocked: Error, Sendable, Equatable {
         case laterFormat(Int)
         /// There is nothing to compare.
         case empty
+        /// A password or key that the recorded card needs is not at hand.
+        case key(String)
         /// The trace holds no call of a flow.
         case noCall
         /// The flow is not known to this version.

@@ -126,9 +126,13 @@ extension Replay {
                 reason: .argument("the answer of exchange \(packet)"), text: "the sealed answer of exchange \(packet) is not here"
             )
         }
-        return transports.map { transport in
-            ServedCard(StrictRecording(session: session, trace: trace, transport: transport), afterwards: afterwards)
+        let mode = programMode()
+        var cards: [ServedCard] = []
+        for transport in transports {
+            let recording = try PlayedRecording(self, transport: transport.row.id, mode: mode)
+            cards.append(ServedCard(recording, afterwards: afterwards))
         }
+        return cards
     }
 }
 

@@ -40,26 +40,30 @@ protocol ServedRecording: AnyObject, Sendable {
     func report(seconds: Double) -> ReplayReport
 }
 
-/// The recorded card of today's replay, every command in order, served to a program.
-final class StrictRecording: ServedRecording {
-    private let session: RecordedSession
-    private let trace: Trace
+/// The recorded card as a mode, an order and a policy have it, served to a program.
+final class PlayedRecording: ServedRecording {
+    private let replay: Replay
+    private let mode: ReplayMode
     private let transport: RecordedSession.Transport
     private let card: Mutex<RecordedCard>
+    private let notes: [String]
 
-    init(session: RecordedSession, trace: Trace, transport: RecordedSession.Transport) {
-        self.session = session
-        self.trace = trace
-        self.transport = transport
-        card = Mutex(RecordedCard(transport))
+    /// - Throws: ``Blocked`` when the mode cannot be.
+    init(_ replay: Replay, transport id: Int, mode: ReplayMode) throws(Blocked) {
+        let stage = try replay.prepare(nil, mode, transport: id).get()
+        self.replay = replay
+        self.mode = mode
+        transport = stage.transport
+        notes = stage.notes
+        card = Mutex(RecordedCard(stage.transport, matching: stage.matching, policy: stage.policy))
     }
 
     var atr: [UInt8] { transport.row.atr ?? [] }
     var identifier: [UInt8] { transport.row.identifier ?? [] }
     var readerName: String { transport.readerName }
     var hasDiverged: Bool { current.difference != nil }
-    var hasBegun: Bool { transport.steps.prefix(current.position).contains(where: \.isExchange) || hasDiverged }
-    var isFinished: Bool { !transport.steps.dropFirst(current.position).contains(where: \.isExchange) }
+    var hasBegun: Bool { transport.steps.prefix(current.next).contains(where: \.isExchange) || hasDiverged }
+    var isFinished: Bool { !current.unserved.contains { transport.steps[$0].isExchange } }
 
     var standsAtRemoval: Bool {
         if case .removal? = next { return true }
@@ -67,7 +71,7 @@ final class StrictRecording: ServedRecording {
     }
 
     func expects(_ command: [UInt8]) -> Bool {
-        let rest = transport.steps.dropFirst(current.position)
+        let rest = transport.steps.dropFirst(current.next)
         guard case .apdu(_, let recorded, _)? = rest.first(where: \.isExchange) else { return false }
         return recorded.matches(command)
     }
@@ -86,7 +90,9 @@ final class StrictRecording: ServedRecording {
     func reset() -> ReaderAnswer? {
         switch next {
         case .reset?, .failedEvent?: break
-        default: return nil
+        default:
+            current.unrecordedReset()
+            return nil
         }
         do throws(TransportError) { return .octets(try current.reset()) } catch { return Self.answer(for: error) }
     }
@@ -104,7 +110,11 @@ final class StrictRecording: ServedRecording {
         if standsAtRemoval { try? current.removal() }
     }
 
-    func rewind() { card.withLock { $0 = RecordedCard(transport) } }
+    func rewind() {
+        // What could be prepared once can be prepared again.
+        guard case .success(let stage) = replay.prepare(nil, mode, transport: transport.row.id) else { return }
+        card.withLock { $0 = RecordedCard(stage.transport, matching: stage.matching, policy: stage.policy) }
+    }
 
     func report(seconds: Double) -> ReplayReport {
         passReader()
@@ -115,17 +125,13 @@ final class StrictRecording: ServedRecording {
         let isCutShort = if case .unanswered(let step)? = card.difference { step == transport.steps.count - 1 } else { false }
         if !isCutShort { call.outcome = MetaRow.Return(call: 0) }
         let comparison = Comparison(
-            session: session, trace: trace, secrets: session.secrets, call: call, card: card,
-            draws: ReplayDraws(call: call, secrets: session.secrets))
-        var report = ReplayReport(
-            exchanges: transport.steps.count(where: \.isExchange), seconds: seconds,
-            verdict: comparison.verdict(of: .success(nil)))
-        report.notCompared = transport.steps.count { step in
-            switch step {
-            case .apdu(_, let command, _), .frame(_, let command, _): !command.unknown.isEmpty
-            default: false
-            }
-        }
+            session: replay.session, trace: replay.trace, secrets: replay.secrets, call: call, card: card,
+            draws: ReplayDraws(call: call, secrets: replay.secrets), options: replay.options)
+        var report = ReplayReport(exchanges: transport.steps.count(where: \.isExchange), seconds: seconds, verdict: .same)
+        comparison.judge(.success(nil), into: &report)
+        report.mode = mode
+        report.notes = notes
+        report.notCompared = transport.steps.count { $0.command.map { !$0.unknown.isEmpty } ?? false }
         return report
     }
 
@@ -134,19 +140,25 @@ final class StrictRecording: ServedRecording {
     private var current: RecordedCard { card.withLock { $0 } }
 
     private var next: RecordedSession.Step? {
-        let position = current.position
-        return position < transport.steps.count ? transport.steps[position] : nil
+        let place = current.next
+        return place < transport.steps.count ? transport.steps[place] : nil
     }
 
     /// Goes past what was recorded of the reader: the program has not asked for it here, or in its own way.
     private func passReader() {
         let card = current
         while card.difference == nil, let step = next {
-            switch step {
-            case .reset, .failedEvent: _ = try? card.reset()
-            case .removal: try? card.removal()
-            case .control(_, let code, let input, _): _ = try? card.control(code: UInt32(clamping: code), input: input ?? [])
-            case .apdu, .frame, .structured: return
+            do throws(TransportError) {
+                switch step {
+                case .reset, .failedEvent: _ = try card.reset()
+                case .removal: try card.removal()
+                case .control(_, let code, let input, _):
+                    _ = try card.control(code: UInt32(clamping: code), input: input ?? [])
+                case .apdu, .frame, .structured: return
+                }
+            } catch {
+                // A recorded failure of the reader: passed all the same.
+                continue
             }
         }
     }

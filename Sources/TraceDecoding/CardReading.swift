@@ -4,12 +4,12 @@ import GrammarRuntime
 import TraceFile
 
 /// One card connection as its rows tell it: the grammars' machine, the file at hand, and the keys as they come to hold.
-struct CardReading: Sendable {
+package struct CardReading: Sendable {
     /// What one frame gave.
-    struct Reading {
-        var outcome: Decoder.Outcome
+    package struct Reading {
+        package var outcome: Decoder.Outcome
         /// The exchange of the grammars, by number.
-        var exchange: Int?
+        package var exchange: Int?
         /// What the exchange calls itself, when another kind of message carried it.
         var headline: String?
         /// A layer began with this frame: both sides agreed on keys.
@@ -24,7 +24,7 @@ struct CardReading: Sendable {
     }
 
     /// The decoder; let nobody else hold it while a frame is pushed, or it is copied.
-    var decoder: Decoder
+    package var decoder: Decoder
     var files = FileTracker()
     var pending: Pending?
     /// Whether the last commands were DESFire's without an APDU around them.
@@ -40,7 +40,7 @@ struct CardReading: Sendable {
     /// The sessions that have begun, as they were told last.
     private var told: (states: [Int], layers: [Int], sessions: [(name: String, state: String)]) = ([], [], [])
 
-    init(_ index: GrammarIndex, _ keys: KeyTable, triesNearMisses: Bool) {
+    package init(_ index: GrammarIndex, _ keys: KeyTable, triesNearMisses: Bool) {
         decoder = Decoder(index.program)
         decoder.triesNearMisses = triesNearMisses
         self.keys = keys
@@ -63,14 +63,14 @@ struct CardReading: Sendable {
     }
 
     /// The card was reset, removed or newly connected.
-    mutating func reset(_ event: String) -> Decoder.Outcome {
+    package mutating func reset(_ event: String) -> Decoder.Outcome {
         files.reset()
         pending = nil
         speaksNative = false
         return decoder.push(event: event == "removal" ? "removal" : "reset")
     }
 
-    mutating func push(request frame: [UInt8], entry: Int, packet: UInt64?) -> Reading {
+    package mutating func push(request frame: [UInt8], entry: Int, packet: UInt64?) -> Reading {
         let number = Int(clamping: packet ?? 0)
         giveOthers(upTo: packet)
         // A request that was never answered says nothing against the next: its error has a row of its own.
@@ -82,7 +82,7 @@ struct CardReading: Sendable {
         return reading
     }
 
-    mutating func push(response frame: [UInt8], entry: Int, packet: UInt64?) -> Reading {
+    package mutating func push(response frame: [UInt8], entry: Int, packet: UInt64?) -> Reading {
         let number = Int(clamping: packet ?? 0)
         let layers = decoder.machine.state.layers
         let before = keys.hasChoice ? decoder : nil
@@ -137,7 +137,7 @@ struct CardReading: Sendable {
 }
 
 /// The keys of a store by when they hold.
-struct KeyTable: Sendable {
+package struct KeyTable: Sendable {
     struct Key: Sendable {
         var packet: UInt32
         var name: String
@@ -157,7 +157,7 @@ struct KeyTable: Sendable {
     private(set) var candidates: [Key] = []
     var hasChoice: Bool { candidates.count > 1 }
 
-    init(_ secrets: SecretStore, _ index: GrammarIndex) {
+    package init(_ secrets: SecretStore, _ index: GrammarIndex) {
         for name in index.otherSecrets {
             var known: Set<[UInt8]> = []
             let records = secrets.keys(named: name)

@@ -4,13 +4,13 @@ import GrammarLibrary
 import GrammarRuntime
 
 /// What is looked up in a program once: kinds of message, fields that summaries speak of, tables of names.
-final class GrammarIndex: Sendable {
-    let program: Program
+package final class GrammarIndex: Sendable {
+    package let program: Program
     let status: StatusText
     let files: FileNames
     /// The kinds of message of an APDU row; -1 when the grammars have none.
-    let command: Int
-    let response: Int
+    package let command: Int
+    package let response: Int
     let answerToReset: Int
     let commandFields: CommandFields
     let responseData: Int
@@ -21,7 +21,7 @@ final class GrammarIndex: Sendable {
     let layerSecrets: [String]
     let otherSecrets: [String]
     /// Checks that compare octets of a message with what a transform makes from a key.
-    let authentications: Set<Int32>
+    package let authentications: Set<Int32>
     /// The names of instructions, without what is for the tree.
     let instructions: [String?]
     /// The kinds of message that hold a secret.
@@ -39,7 +39,7 @@ final class GrammarIndex: Sendable {
         var le = -1
     }
 
-    static let standard = GrammarIndex(GrammarLibrary.standard.program)
+    package static let standard = GrammarIndex(GrammarLibrary.standard.program)
 
     init(_ program: Program) {
         self.program = program

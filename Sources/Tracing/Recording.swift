@@ -61,6 +61,7 @@ public final class Recording: Sendable {
     /// A transport that passes everything to `transport` and writes it down. It conforms to the same sub-protocols.
     public func wrap(_ transport: any NFCTagTransport) -> any NFCTagTransport {
         let port = recorder.addReader(TransportDescription(transport))
+        for key in (transport as? any CardKeyHolding)?.cardKeys ?? [] { recorder.recordKey(key.name, key.octets) }
         return switch transport {
         case let card as any ISO7816TagTransporting: RecordingISO7816Transport(card, recorder: recorder, port: port)
         case let card as any FeliCaTagTransporting: RecordingFeliCaTransport(card, recorder: recorder, port: port)

@@ -16,6 +16,8 @@ struct DESFireCardHandshake: Sendable {
     var counter: UInt16 = 0
     /// PCDcap2, as the reader gave it.
     var capabilities: [UInt8] = []
+    /// PDcap2.
+    var cardCapabilities = [UInt8](repeating: 0, count: 6)
 }
 
 extension DESFireCardMachine {
@@ -64,19 +66,15 @@ extension DESFireCardMachine {
                 }
             }
         }
-        handshake.rndB = random.octets(code == 0x0A ? 8 : cipher.randomLength)
-        if handshake.isLRP {
-            handshake.challenge = [0x01] + handshake.rndB
-        } else {
-            handshake.challenge = (try? cipher.blockCipher.encrypt(handshake.rndB, key: octets)) ?? []
-        }
+        handshake.challenge(with: random.octets(code == 0x0A ? 8 : cipher.randomLength))
         return handshake
     }
 
     /// The card's proof; the channel is open when it goes out.
     mutating func finish(_ handshake: DESFireCardHandshake, _ sent: [UInt8]) throws(DESFireRefusal) -> [UInt8] {
         do {
-            let proof = try handshake.isLRP ? finishLRP(handshake, sent) : finishCipher(handshake, sent)
+            let (proof, opened) = try handshake.finish(sent) { random.octets(4) }
+            channel = opened
             keyInUse = handshake.keyNumber
             memory.failures = 0
             return proof
@@ -86,23 +84,41 @@ extension DESFireCardMachine {
             throw error
         }
     }
+}
 
-    private mutating func finishCipher(
-        _ handshake: DESFireCardHandshake, _ sent: [UInt8]
-    ) throws(DESFireRefusal) -> [UInt8] {
-        let (cipher, key, rndB) = (handshake.cipher, handshake.key, handshake.rndB)
+extension DESFireCardHandshake {
+    /// A handshake whose challenge is RndB under the key, or in clear with LRP.
+    mutating func challenge(with rndB: [UInt8]) {
+        self.rndB = rndB
+        challenge = isLRP ? [0x01] + rndB : (try? cipher.blockCipher.encrypt(rndB, key: key)) ?? []
+    }
+
+    /// The card's proof, and the channel that is open when it goes out.
+    ///
+    /// - Parameter transactionIdentifier: draws TI, for the first authentication of a transaction.
+    /// - Throws: `AE` when the reader does not know the key, `7E` for a wrong length.
+    func finish(
+        _ sent: [UInt8], transactionIdentifier: () -> [UInt8]
+    ) throws(DESFireRefusal) -> (proof: [UInt8], channel: DESFireCardChannel) {
+        try isLRP ? finishLRP(sent, transactionIdentifier) : finishCipher(sent, transactionIdentifier)
+    }
+
+    private func finishCipher(
+        _ sent: [UInt8], _ transactionIdentifier: () -> [UInt8]
+    ) throws(DESFireRefusal) -> (proof: [UInt8], channel: DESFireCardChannel) {
         let length = rndB.count
         guard sent.count == 2 * length else { throw .length }
-        let isChained = handshake.code == 0x1A || handshake.code == 0xAA
+        let isChained = code == 0x1A || code == 0xAA
         let block = cipher.blockLength
         let plain =
-            handshake.code == 0x0A
+            code == 0x0A
             ? try? DecipheringCBC.open(sent, key: key)
-            : try? cipher.blockCipher.decrypt(sent, key: key, iv: isChained ? Array(handshake.challenge.suffix(block)) : nil)
+            : try? cipher.blockCipher.decrypt(sent, key: key, iv: isChained ? Array(challenge.suffix(block)) : nil)
         guard let plain, Array(plain[length...]) == rotated(rndB) else { throw .authentication }
         let rndA = Array(plain[..<length])
         var proof = rotated(rndA)
-        switch handshake.code {
+        let channel: DESFireCardChannel
+        switch code {
         case 0x0A, 0x1A, 0xAA:
             guard let session = try? DESFireSessionKeys.ev1(cipher, rndA: rndA, rndB: rndB) else { throw .authentication }
             channel =
@@ -110,38 +126,38 @@ extension DESFireCardMachine {
                 ? .ev1(cipher.blockCipher, key: session, vector: [UInt8](repeating: 0, count: block)) : .d40(session)
         default:
             guard let session = try? DESFireSessionKeys.ev2(key: key, rndA: rndA, rndB: rndB) else { throw .authentication }
-            let isFirst = handshake.code == 0x71
-            let transaction = isFirst ? random.octets(4) : handshake.transaction
-            if isFirst { proof = transaction + proof + [UInt8](repeating: 0, count: 6) + handshake.capabilities }
+            let isFirst = code == 0x71
+            let transaction = isFirst ? transactionIdentifier() : transaction
+            if isFirst { proof = transaction + proof + cardCapabilities + capabilities }
             channel = .ev2(
                 encryption: session.encryption, authentication: session.authentication, transaction: transaction,
-                counter: isFirst ? 0 : handshake.counter)
+                counter: isFirst ? 0 : counter)
         }
         let iv = isChained ? Array(sent.suffix(block)) : nil
-        return (try? cipher.blockCipher.encrypt(proof, key: key, iv: iv)) ?? []
+        return ((try? cipher.blockCipher.encrypt(proof, key: key, iv: iv)) ?? [], channel)
     }
 
-    private mutating func finishLRP(
-        _ handshake: DESFireCardHandshake, _ sent: [UInt8]
-    ) throws(DESFireRefusal) -> [UInt8] {
+    private func finishLRP(
+        _ sent: [UInt8], _ transactionIdentifier: () -> [UInt8]
+    ) throws(DESFireRefusal) -> (proof: [UInt8], channel: DESFireCardChannel) {
         guard sent.count == 32 else { throw .length }
-        let (rndA, rndB) = (Array(sent[..<16]), handshake.rndB)
-        guard let session = try? DESFireSessionKeys.lrp(key: handshake.key, rndA: rndA, rndB: rndB),
+        let rndA = Array(sent[..<16])
+        guard let session = try? DESFireSessionKeys.lrp(key: key, rndA: rndA, rndB: rndB),
             let authentication = try? LRP(key: session), let encryption = try? LRP(key: session, updateNumber: 1),
             sent[16...].elementsEqual(authentication.authenticate(rndA + rndB))
         else { throw .authentication }
-        let isFirst = handshake.code == 0x71
-        let transaction = isFirst ? random.octets(4) : handshake.transaction
+        let isFirst = code == 0x71
+        let transaction = isFirst ? transactionIdentifier() : transaction
         var blocks = [UInt8](repeating: 0, count: 4)
         var sealed: [UInt8] = []
         if isFirst {
-            let plain = transaction + [0x02, 0, 0, 0, 0, 0] + handshake.capabilities
+            let plain = transaction + [0x02] + cardCapabilities.dropFirst() + capabilities
             sealed = (try? encryption.encrypt(plain, counter: &blocks)) ?? []
         }
-        channel = .lrp(
+        let channel = DESFireCardChannel.lrp(
             encryption: encryption, authentication: authentication, transaction: transaction,
-            counter: isFirst ? 0 : handshake.counter, blocks: blocks)
-        return sealed + authentication.authenticate(rndB + rndA + sealed)
+            counter: isFirst ? 0 : counter, blocks: blocks)
+        return (sealed + authentication.authenticate(rndB + rndA + sealed), channel)
     }
 
     private func rotated(_ octets: [UInt8]) -> [UInt8] { Array(octets.dropFirst()) + octets.prefix(1) }

@@ -2,6 +2,7 @@
 
 public import CardSockets
 import Synchronization
+import TagTransport
 
 /// What a kind of virtual card is: a state machine that gets commands and gives answers, and knows nothing of links, power or faults.
 ///
@@ -37,6 +38,8 @@ public final class VirtualCard: CardEnd, Sendable {
     public let atr: [UInt8]
     /// Whether the card answers frames that are no command APDUs.
     public let answersFrames: Bool
+    /// The card's own secret keys, for a recording.
+    package let keys: [(name: String, octets: [UInt8])]
 
     private let state: Mutex<State>
 
@@ -46,6 +49,7 @@ public final class VirtualCard: CardEnd, Sendable {
         self.identifier = identifier
         atr = machine.atr
         answersFrames = machine.answersFrames
+        keys = (machine as? any CardKeyHolding)?.cardKeys ?? []
         state = Mutex(State(machine: machine, faults: faults))
     }
 

@@ -6,7 +6,7 @@ import Synchronization
 public import TagTransport
 
 /// A virtual card in the same process as the program that reads it: no reader, no socket, no other thread.
-public final class VirtualCardTransport: ISO7816TagTransporting, CardConnection {
+public final class VirtualCardTransport: ISO7816TagTransporting, CardConnection, CardKeyHolding {
     public let card: VirtualCard
     public let identifier: Data
     public let atr: Data
@@ -23,6 +23,7 @@ public final class VirtualCardTransport: ISO7816TagTransporting, CardConnection 
     public var readerName: String { "virtual:\(card.kind)" }
     public var protocolName: String { card.protocolName }
     public var initialAID: String { "" }
+    package var cardKeys: [(name: String, octets: [UInt8])] { card.keys }
 
     /// - Throws: ``TransportError``: `unsupportedOperation` for a card that knows command APDUs alone; else as ``sendAPDU(_:)``.
     public func send(_ data: Data) async throws -> Data {

@@ -91,7 +91,7 @@ enum ReplayText {
     static func lines(_ blocked: Blocked, path: String, isOneOfMany: Bool = false) -> [String] {
         let first = "blocked: \(isOneOfMany ? "\(path): " : "")\(blocked.text)"
         switch blocked.reason {
-        case .entropy, .argument:
+        case .entropy, .argument, .key:
             var lines = [first, "looked   inside the file, and for \(SecretStore.sidePath(forTrace: path))"]
             let help = blocked.helps.lazy.compactMap { option($0) }.first
             guard let help else { return lines + ["tapdeck replay \(path) --secrets FILE"] }

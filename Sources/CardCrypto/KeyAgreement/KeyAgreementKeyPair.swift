@@ -8,7 +8,7 @@ import CLibCrypto
 public struct KeyAgreementKeyPair: Sendable {
     public let parameters: DomainParameters
     /// Most significant octet first, as long as the order.
-    let privateKey: [UInt8]
+    package let privateKey: [UInt8]
     /// `04`, x, y with coordinates as long as the field; or an unsigned integer without leading zeros.
     public let publicKey: [UInt8]
 

@@ -9,7 +9,11 @@ struct BasicAccessControl: Sendable {
 
     /// - Throws: `CryptoError` when libcrypto fails.
     init(_ zone: MachineReadableZone) throws(CryptoError) {
-        let seed = Array(try Digest.sha1.hash(zone.keyInformation)[..<16])
+        try self.init(seed: Array(try Digest.sha1.hash(zone.keyInformation)[..<16]))
+    }
+
+    /// - Parameter seed: K_seed, sixteen octets.
+    init(seed: [UInt8]) throws(CryptoError) {
         encryptionKey = try KeyDerivation.key(from: seed, counter: KeyDerivation.encryption, for: .tripleDES)
         authenticationKey = try KeyDerivation.key(from: seed, counter: KeyDerivation.authentication, for: .tripleDES)
     }

@@ -164,6 +164,7 @@ struct ReplayRun: Sendable {
             let (replay, trace) = try replay(item, options)
             let damaged = TraceAccess.report(trace.damage, of: item.path, terminal)
             worst.withLock { $0 = max($0, damaged) }
+            for caution in replay.cautions { terminal.note("\(item.path): \(caution)") }
             return .report(await replay.run())
         } catch let failure as Failure {
             return .unreadable(failure.lines)

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+
+import CardCrypto
+import Foundation
+import Octets
+import SessionSupport
+import Synchronization
+import TagTransport
+import TestSupport
+import Testing
+import TraceFile
+import Tracing
+
+@testable import Replay
+
+/// What passed, in order.
+final class Answers: Sendable {
+    private let state = Mutex<[(command: [UInt8], answer: [UInt8])]>([])
+
+    var all: [(command: [UInt8], answer: [UInt8])] { state.withLock { $0 } }
+    var last: [UInt8]? { all.last?.answer }
+    func add(_ command: [UInt8], _ answer: [UInt8]) { state.withLock { $0.append((command, answer)) } }
+}
+
+/// Looks at what passes, and may change a command on its way to the card.
+final class WatchedTransport: ISO7816TagTransporting, CardConnection, @unchecked Sendable {
+    // Unchecked for the base alone, which is a constant and Sendable.
+    private let base: RecordedTransport
+    private let change: @Sendable (Int, CommandAPDU) -> CommandAPDU
+    let passed: Answers
+
+    init(
+        _ base: any NFCTagTransport, answers: Answers = Answers(),
+        change: @escaping @Sendable (Int, CommandAPDU) -> CommandAPDU = { $1 }
+    ) throws {
+        passed = answers
+        self.base = try #require(base as? RecordedTransport)
+        self.change = change
+    }
+
+    var identifier: Data { base.identifier }
+    var initialAID: String { "" }
+    var readerName: String { base.readerName }
+    var atr: Data { base.atr }
+    var protocolName: String { base.protocolName }
+
+    func send(_ data: Data) async throws -> Data { try await base.send(data) }
+
+    func sendAPDU(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
+        let number = passed.all.count
+        let sent = change(number, apdu)
+        let answer = try await base.sendAPDU(sent)
+        passed.add(sent.octets, answer.octets)
+        return answer
+    }
+
+    func resetCard() async throws -> Data { try await base.resetCard() }
+    func removeCard() async throws { try await base.removeCard() }
+    func control(code: UInt32, data: Data) async throws -> Data { try await base.control(code: code, data: data) }
+}
+
+/// What a run over a recorded card came to.
+struct ResealedRun {
+    var report: ReplayReport
+    var passed: [(command: [UInt8], answer: [UInt8])]
+
+    init(
+        _ replay: Replay, seed: UInt64, changed: [String: JSONValue] = [:], keySink: (any KeySink)? = nil,
+        change: @escaping @Sendable (Int, CommandAPDU) -> CommandAPDU = { $1 }
+    ) async {
+        let watched = Mutex<WatchedTransport?>(nil)
+        report = await replay.runResealed(seed: seed, changed: changed, keySink: keySink) { transport in
+            guard let made = try? WatchedTransport(transport, change: change) else { return transport }
+            watched.withLock { $0 = made }
+            return made
+        }
+        passed = watched.withLock { $0?.passed.all ?? [] }
+    }
+
+    var text: String { report.divergence?.description ?? report.blocked?.text ?? "same" }
+}
+
+extension Replay {
+    private func resealing(_ seed: UInt64) -> Replay {
+        var replay = self
+        replay.options.mode = .resealed
+        replay.options.entropy = .seed(seed)
+        return replay
+    }
+
+    /// Replays the flow in mode `resealed`, with something around the recorded card.
+    func runResealed(
+        seed: UInt64, changed: [String: JSONValue] = [:], keySink: (any KeySink)? = nil,
+        wrap: @escaping @Sendable (any NFCTagTransport) -> any NFCTagTransport = { $0 }
+    ) async -> ReplayReport {
+        var replay = resealing(seed)
+        replay.options.arguments = changed
+        replay.hooks.keySink = keySink
+        replay.hooks.wrap = wrap
+        return await replay.run()
+    }
+
+    func runResealed(
+        seed: UInt64, operation: (any NFCTagTransport) async throws -> String?
+    ) async -> ReplayReport {
+        await resealing(seed).report(of: operation)
+    }
+
+    /// The recorded exchanges, of which the answers came.
+    var recorded: [(command: [UInt8], answer: [UInt8])] {
+        (session.transports.first?.steps ?? []).compactMap { step in
+            guard let command = step.command, case .response(let answer)? = step.answer else { return nil }
+            return (command.octets, answer.octets)
+        }
+    }
+}
+
+/// Keeps what the library tells of its keys.
+final class ToldKeys: KeySink {
+    let records = Mutex<[SecretRecord]>([])
+
+    func log(_ name: String, _ octets: [UInt8]) {
+        records.withLock { $0.append(SecretRecord(kind: .key, name: name, octets: octets)) }
+    }
+}
+
+/// A recorded operation of a test's own, which is replayed from code.
+struct RecordedOperation {
+    let folder: TemporaryFolder
+    let replay: Replay
+
+    /// - Parameter keys: what the card knows beside what the library tells.
+    init(
+        _ card: String, keys: [String: [UInt8]] = [:], _ operation: @Sendable (any NFCTagTransport) async throws -> String?
+    ) async throws {
+        folder = try TemporaryFolder()
+        let recording = try Recording(to: folder("a.pcapng"))
+        let transport = recording.wrap(try virtualCard(card))
+        _ = try await recording.run { try await operation(transport) }
+        try recording.close()
+        let store = SecretStore(keys.map { SecretRecord(kind: .key, name: $0.key, octets: $0.value) })
+        replay = try Replay(
+            of: folder("a.pcapng"), secrets: try SecretStore.load(forTrace: folder("a.pcapng")).store.merging(store))
+    }
+}
