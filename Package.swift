@@ -142,8 +142,8 @@ let package = Package(
         tests(
             of: "Replay",
             [
-                "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing", "TraceDecoding",
-                "VirtualCards",
+                "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing",
+                "TraceDecoding", "VirtualCards",
                 "SessionSupport",
             ]),
         tests(
