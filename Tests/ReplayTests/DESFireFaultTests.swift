@@ -19,7 +19,8 @@ import TraceFile
         return session.trace.returns.last?.case == "tagConnectionLost"
     }
 
-    @Test(arguments: ["desfire", "ntag424?blank"], [10, 100]) func aTornNDEFWriteReplays(_ card: String, length: Int) async throws {
+    @Test(arguments: ["desfire", "ntag424?blank"], [10, 100]) func aTornNDEFWriteReplays(_ card: String, length: Int) async throws
+    {
         let message = NDEFMessage.text(String(repeating: "x", count: length))
         var torn = 0
         for step in 1...30 {
@@ -34,9 +35,11 @@ import TraceFile
 
     @Test(arguments: ["legacy", "aes", "ev2First"]) func aTornSessionReplays(_ method: String) async throws {
         let generation = method == "legacy" ? "d40" : "ev2"
-        let key = method == "legacy" ? JSONValue.object([
-            "number": .integer(3), "type": .string("des"), "key": .string(String(repeating: "00", count: 8)),
-        ]) : Self.key
+        let key =
+            method == "legacy"
+            ? JSONValue.object([
+                "number": .integer(3), "type": .string("des"), "key": .string(String(repeating: "00", count: 8)),
+            ]) : Self.key
         var torn = 0
         for step in 1...60 {
             let session = try await Session(

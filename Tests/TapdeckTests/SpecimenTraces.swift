@@ -15,9 +15,9 @@ enum SpecimenTraces {
     private static let header = TraceHeader(session: "00000000-0000-0000-0000-000000000005")
 
     /// Exchanges of a reader: the slot's number, command, answer.
-    private static func exchanges(_ list: [(slot: Int, sent: String, received: String)], from first: UInt64, _ writer: inout TraceWriter)
-        throws
-    {
+    private static func exchanges(
+        _ list: [(slot: Int, sent: String, received: String)], from first: UInt64, _ writer: inout TraceWriter
+    ) throws {
         for (number, exchange) in list.enumerated() {
             let time = UInt64(number) * 10_000_000
             for (direction, octets, delay) in [(RowDirection.sent, exchange.sent, 0), (.received, exchange.received, 4_000_000)] {

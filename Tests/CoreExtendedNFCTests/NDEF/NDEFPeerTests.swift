@@ -37,7 +37,8 @@ struct NDEFPeerTests {
 
     private static let built: [NDEFMessage] =
         [
-            .text("hello"), .text("Grüße", languageCode: "de-AT"), .text("", languageCode: "en"), .text("日本語", languageCode: "ja"),
+            .text("hello"), .text("Grüße", languageCode: "de-AT"), .text("", languageCode: "en"),
+            .text("日本語", languageCode: "ja"),
             NDEFMessage(records: [.smartPoster(uri: "https://example.com/menu", title: "the menu")]),
             NDEFMessage(records: [.smartPoster(uri: "tel:+4930123456")]),
             NDEFMessage(records: [.mime("text/plain", Data("plain".utf8))]),
