@@ -10,11 +10,14 @@ public struct CardKeyArgument: Codable, Sendable, Equatable {
     /// `des`, `2k3des`, `3k3des`, `aes`.
     public var type: String
     public var key: Data
+    /// Whether it is the master key that the card's own is derived from by its UID and the application (NXP AN10922).
+    public var diversified: Bool?
 
-    public init(number: UInt8, type: String, key: Data) {
+    public init(number: UInt8, type: String, key: Data, diversified: Bool? = nil) {
         self.number = number
         self.type = type
         self.key = key
+        self.diversified = diversified
     }
 
     func value(of flow: String) throws -> DESFireKey {
@@ -56,8 +59,9 @@ public enum DESFireFlow: Flow {
     ) async throws -> DESFireSurvey {
         var keys: [UInt8: DESFireKey] = [:]
         for key in arguments.keys ?? [] { keys[key.number] = try key.value(of: name) }
+        let masters = (arguments.keys ?? []).filter { $0.diversified == true }.map(\.number)
         return try await CoreExtendedNFC.surveyDESFire(
-            application: arguments.application, keys: keys, method: arguments.method,
+            application: arguments.application, keys: keys, diversified: Set(masters), method: arguments.method,
             framing: arguments.framing ?? .isoWrapped, transport: transport)
     }
 }

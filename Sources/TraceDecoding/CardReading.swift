@@ -33,7 +33,10 @@ package struct CardReading: Sendable {
     private(set) var held = 0
 
     private let keys: KeyTable
+    private let native: GrammarIndex.NativeFields
     private let authentications: Set<Int32>
+    /// Of the keys that belong to an application and number, those that the last authentication may have used; nil before one.
+    private var allowed: [KeyTable.Owned]?
     /// Which of the table's keys were given last, by name.
     private var given: [String: Int] = [:]
 
@@ -44,6 +47,7 @@ package struct CardReading: Sendable {
         decoder = Decoder(index.program)
         decoder.triesNearMisses = triesNearMisses
         self.keys = keys
+        native = index.nativeFields
         authentications = index.authentications
         for first in keys.first { decoder.give(first.name, first.octets) }
     }
@@ -85,11 +89,12 @@ package struct CardReading: Sendable {
     package mutating func push(response frame: [UInt8], entry: Int, packet: UInt64?) -> Reading {
         let number = Int(clamping: packet ?? 0)
         let layers = decoder.machine.state.layers
+        giveOwned()
         let before = keys.hasChoice ? decoder : nil
         var outcome = decoder.push(response: frame, entry: entry, exchange: number)
         if let before, decoder.hasFailure(outcome) {
             // Which of several secrets the session used, only a check that depends on it can tell.
-            for candidate in keys.candidates {
+            for candidate in keys.candidates where isAllowed(candidate) {
                 var other = before
                 other.give(candidate.name, candidate.octets)
                 let again = other.push(response: frame, entry: entry, exchange: number)
@@ -114,6 +119,32 @@ package struct CardReading: Sendable {
     }
 
     // MARK: - Keys
+
+    /// Keys that were given for one application and number of a DESFire card hold in an authentication with just these.
+    private mutating func giveOwned() {
+        guard !keys.owned.isEmpty, let code = decoder.octets(inSlot: native.code)?.first,
+            [0x0A, 0x1A, 0xAA, 0x71, 0x77].contains(code)
+        else { return }
+        let number = decoder.octets(inSlot: native.parameters)?.first
+        allowed = keys.owned.filter { key in
+            (application.map { $0 == key.application } ?? true) && (number.map { $0 & 0x1F == key.number } ?? true)
+        }
+        for name in ["desfire.master", "desfire.key"] where !keys.isFree(name) {
+            decoder.give(name, allowed?.first { $0.name == name }?.octets ?? [])
+        }
+    }
+
+    private func isAllowed(_ candidate: KeyTable.Key) -> Bool {
+        guard let allowed, keys.owned.contains(where: { $0.isSame(candidate) }) else { return true }
+        return allowed.contains { $0.isSame(candidate) }
+    }
+
+    /// The application that was selected by DESFire's own command; nil when nobody saw that.
+    private var application: [UInt8]? {
+        guard native.application >= 0, case .octets(let octets) = decoder.machine.state.variables[native.application].value
+        else { return nil }
+        return octets.count == 3 ? octets : nil
+    }
 
     /// Secrets that the recorder kept with an exchange, at that exchange.
     private mutating func giveOthers(upTo packet: UInt64?) {
@@ -144,6 +175,16 @@ package struct KeyTable: Sendable {
         var octets: [UInt8]
     }
 
+    /// A key that a line of text gives for one application and key number.
+    struct Owned: Sendable {
+        var name: String
+        var octets: [UInt8]
+        var application: [UInt8]
+        var number: UInt8
+
+        func isSame(_ key: Key) -> Bool { name == key.name && octets == key.octets }
+    }
+
     /// How many secrets are tried on one message: a hostile file may hold any number.
     private static let mostCandidates = 64
 
@@ -156,8 +197,24 @@ package struct KeyTable: Sendable {
     /// Different octets for one name.
     private(set) var candidates: [Key] = []
     var hasChoice: Bool { candidates.count > 1 }
+    private(set) var owned: [Owned] = []
+    /// Names for which there are keys that nobody tied to an application.
+    private var free: Set<String> = []
+
+    /// Whether there are keys of this name that may be anybody's.
+    func isFree(_ name: String) -> Bool { free.contains(name) }
 
     package init(_ secrets: SecretStore, _ index: GrammarIndex) {
+        for case .desfire(let secret) in secrets.lines {
+            owned.append(
+                Owned(
+                    name: secret.isDiversified ? "desfire.master" : "desfire.key", octets: secret.octets,
+                    application: secret.application, number: secret.keyNumber))
+        }
+        for name in ["desfire.master", "desfire.key"] {
+            let tied = owned.count { $0.name == name }
+            if secrets.keys(named: name).count > tied { free.insert(name) }
+        }
         for name in index.otherSecrets {
             var known: Set<[UInt8]> = []
             let records = secrets.keys(named: name)

@@ -17,6 +17,7 @@ package final class GrammarIndex: Sendable {
     /// The data of the answer that a response carries after everything around it was undone.
     let carriedData: Int
     let statusWord: Int
+    let nativeFields: NativeFields
     /// The secrets that grammars ask for: those of layers, which hold from an exchange on, and the others.
     let layerSecrets: [String]
     let otherSecrets: [String]
@@ -39,6 +40,14 @@ package final class GrammarIndex: Sendable {
         var le = -1
     }
 
+    /// What is known of DESFire's commands once everything around them was undone; -1 when the grammars have none.
+    struct NativeFields: Sendable {
+        var code = -1
+        var parameters = -1
+        /// The variable that holds the application selected.
+        var application = -1
+    }
+
     package static let standard = GrammarIndex(GrammarLibrary.standard.program)
 
     init(_ program: Program) {
@@ -58,6 +67,12 @@ package final class GrammarIndex: Sendable {
         responseData = slot("data", response)
         carriedData = slot("data", program.entry(named: "desfire.Answer") ?? -1)
         statusWord = slot("sw", response)
+        let call = program.entry(named: "desfire.Call") ?? -1
+        nativeFields = NativeFields(
+            code: slot("code", call), parameters: slot("parameters", call),
+            application: program.variables.firstIndex { variable in
+                program.strings[variable.grammar] == "desfire" && program.strings[variable.name] == "application"
+            } ?? -1)
         var ofLayers: [String] = []
         var others: [String] = []
         for (number, variable) in program.variables.enumerated() where variable.isGiven {

@@ -63,6 +63,7 @@ struct Script {
         let folder = NSTemporaryDirectory() + "tapdeck-script-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
+        try SpecimenTraces.write(for: name, to: folder)
         let path = "\(Self.binaries):\(ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")"
         for step in steps {
             let outcome = try await ProcessRunner.run(

@@ -39,15 +39,17 @@ extension CoreExtendedNFC {
     /// - Parameters:
     ///   - application: three octets in card order; nil looks at all.
     ///   - keys: by number, for every application that is looked at.
+    ///   - diversified: the numbers of those keys that are masters: the card's own key follows by its UID and the application
+    ///     (NXP AN10922, the input UID and then identifier in card order).
     ///   - method: nil takes the EV1 channel that fits each key.
     /// - Throws: ``NFCError``: `authenticationFailed` when a key is wrong, `secureMessagingError` when an answer was tampered with. What
     ///   the card refuses is told in the result.
     public static func surveyDESFire(
-        application: Data? = nil, keys: [UInt8: DESFireKey] = [:], method: DESFireAuthentication? = nil,
-        framing: DESFireFraming = .isoWrapped, transport: any NFCTagTransport
+        application: Data? = nil, keys: [UInt8: DESFireKey] = [:], diversified: Set<UInt8> = [],
+        method: DESFireAuthentication? = nil, framing: DESFireFraming = .isoWrapped, transport: any NFCTagTransport
     ) async throws -> DESFireSurvey {
         var survey = DESFireSurveying(
-            card: DESFireCard(transport: transport, framing: framing), keys: keys, method: method)
+            card: DESFireCard(transport: transport, framing: framing), keys: keys, masters: diversified, method: method)
         return try await survey.run(application)
     }
 }
@@ -56,13 +58,17 @@ extension CoreExtendedNFC {
 private struct DESFireSurveying {
     var card: DESFireCard
     let keys: [UInt8: DESFireKey]
+    /// The numbers of keys that the card's own are derived from.
+    let masters: Set<UInt8>
     let method: DESFireAuthentication?
+    private var uid = Data()
     /// The application that is being looked at.
     private var current = Data()
 
-    init(card: DESFireCard, keys: [UInt8: DESFireKey], method: DESFireAuthentication?) {
+    init(card: DESFireCard, keys: [UInt8: DESFireKey], masters: Set<UInt8>, method: DESFireAuthentication?) {
         self.card = card
         self.keys = keys
+        self.masters = masters
         self.method = method
     }
 
@@ -70,6 +76,7 @@ private struct DESFireSurveying {
         // Whatever was selected or authenticated before, the card does not forget between two programs.
         try await card.selectApplication(Data([0, 0, 0]))
         let version = try await card.version()
+        uid = version.uid
         let free = version.generation == .d40 ? nil : try await told { try await $0.freeMemory() }.value
         var identifiers = [Data]()
         if let application {
@@ -132,7 +139,8 @@ private struct DESFireSurveying {
     }
 
     private mutating func authenticate(_ number: UInt8) async throws {
-        guard let key = keys[number], card.session?.keyNumber != number else { return }
+        guard var key = keys[number], card.session?.keyNumber != number else { return }
+        if masters.contains(number) { key = try key.diversified(by: [UInt8](uid + current)) }
         try await card.authenticate(keyNumber: number, key: key, method: method)
     }
 

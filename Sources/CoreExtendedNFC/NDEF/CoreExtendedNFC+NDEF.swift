@@ -21,7 +21,8 @@ extension CoreExtendedNFC {
         }
     }
 
-    /// Writes an NDEF message in an order that a tag taken away meanwhile survives: it has the old message, none, or the new one.
+    /// Writes an NDEF message in an order that a tag taken away meanwhile survives: it has the old message or the new one; or none, when the
+    /// message is longer than one command takes (what the container says, at most 253 octets).
     ///
     /// - Throws: ``NFCError``: `tagLocked` when it may not be written, `unsupportedOperation` when the message does not fit.
     public static func writeNDEF(

@@ -59,8 +59,12 @@ struct Type4Tag {
         return Data(message.prefix(length))
     }
 
-    /// Writes the message so that a card that is taken away holds the old one, none, or the new one: the length is zero while
-    /// the message is not whole (T4T 6.4.5).
+    /// Writes the message in an order that a card taken away meanwhile survives.
+    ///
+    /// A message that fits into one command with its length is written by one: the card holds the old message or the new one. A longer
+    /// one takes several commands, and no order of them can keep the old message until the new one is whole, since both lie in the
+    /// same place of one file; so the length is zero from before the first octet to after the last (T4T 5.4.5), and the card holds
+    /// the old message, none, or the new one. Never half of one, never the length of one with the octets of the other.
     mutating func write(_ message: Data) async throws {
         let container = try await open()
         guard container.writeAccess == 0 else { throw NFCError.tagLocked }
@@ -69,16 +73,17 @@ struct Type4Tag {
         }
         try await select(container.fileID)
         let field = container.lengthFieldSize
-        try await update(0, [UInt8](repeating: 0, count: field))
         let octets = [UInt8](message)
+        let length = (0..<field).map { UInt8(truncatingIfNeeded: octets.count >> (8 * (field - 1 - $0))) }
+        if field + octets.count <= min(container.maxWriteLength, 255) { return try await update(0, length + octets) }
+        try await update(0, [UInt8](repeating: 0, count: field))
         var written = 0
         while written < octets.count {
             let piece = octets[written..<min(octets.count, written + min(container.maxWriteLength, 255))]
             try await update(field + written, Array(piece))
             written += piece.count
         }
-        guard !octets.isEmpty else { return }
-        try await update(0, (0..<field).map { UInt8(truncatingIfNeeded: octets.count >> (8 * (field - 1 - $0))) })
+        try await update(0, length)
     }
 
     // MARK: - Commands

@@ -24,7 +24,8 @@ enum NDEFVerb: Verb {
         OptionSpec("--wait", .required("S"), "seconds to wait for a card; 60 at a terminal, else 0"),
     ]
     static let details = [
-        "A tag that is taken away while it is written has the old message, none, or the new one.",
+        "A tag that is taken away while it is written has the old message or the new one; or none,",
+        "when the new one is longer than the tag takes in one command.",
         "Status 0 when it is done, 1 when the tag refused or holds no message, 3 when reader or card went away.",
     ]
 

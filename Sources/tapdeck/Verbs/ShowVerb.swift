@@ -85,26 +85,58 @@ private struct View: Sendable {
             summary: TraceSummary(folds: !arguments.has("--all")))
         // While one piece of the trace is written, the next is decoded.
         var batch: [DecodedRow] = []
+        var slots = SlotNames()
         var writing: Task<Output, Never>?
         while let item = reader.next() {
             switch item {
-            case .interface(_, let interface): decoder.add(interface)
+            case .interface(_, let interface):
+                decoder.add(interface)
+                slots.add(interface)
             case .row(let row): batch.append(decoder.push(row))
             case .header, .secrets: break
             }
             guard batch.count >= View.piece else { continue }
             if let writing { output = await writing.value }
-            writing = Task { [output, batch] in output.taking(batch) }
+            writing = Task { [output, batch, slots] in output.taking(batch, slots) }
             batch = []
         }
         if let writing { output = await writing.value }
-        output = output.taking(batch)
+        output = output.taking(batch, slots)
         output.end(decoder.authentication)
         return TraceAccess.report(reader.damage, of: path, terminal)
     }
 
     func isWanted(_ packet: UInt64?) -> Bool {
         ranges.isEmpty || ranges.contains { range in packet.map(range.contains) ?? false }
+    }
+}
+
+/// What the slots of a trace with several cards are called in its summary: `sam` for one whose reader says so, else `card`.
+private struct SlotNames: Sendable {
+    private var readers: [(number: Int, name: String)] = []
+
+    mutating func add(_ interface: TraceInterface) {
+        guard case .apdu(let number) = interface.kind, !readers.contains(where: { $0.number == number }) else { return }
+        let words = interface.description.lowercased().split { !$0.isLetter }
+        readers.append((number, words.contains("sam") ? "sam" : "card"))
+    }
+
+    /// Commands with their slot before them, where there are several.
+    func named(_ rows: [DecodedRow]) -> [DecodedRow] {
+        guard readers.count > 1 else { return rows }
+        var texts: [Int: String] = [:]
+        for reader in readers {
+            let isAlone = !readers.contains { $0.name == reader.name && $0.number != reader.number }
+            texts[reader.number] = pad(isAlone ? reader.name : "\(reader.name) \(reader.number)", 6)
+        }
+        return rows.map { row in
+            guard row.kind == .command || (row.kind == .frame && row.row.direction == .sent),
+                let text = row.interface.readerNumber.flatMap({ texts[$0] })
+            else { return row }
+            var row = row
+            row.summary = text + row.summary
+            return row
+        }
     }
 }
 
@@ -131,8 +163,9 @@ private struct Output: Sendable {
     }
 
     /// The same output, further by these rows.
-    func taking(_ rows: [DecodedRow]) -> Output {
+    func taking(_ rows: [DecodedRow], _ slots: SlotNames) -> Output {
         var further = self
+        let rows = view.form == .summary ? slots.named(rows) : rows
         let byExchange = view.form == .tree || view.filter != nil
         for row in rows {
             further.missing.see(row, isShown: view.isWanted(row.row.packetID))

@@ -64,11 +64,12 @@ import VirtualCards
         }
     }
 
-    @Test(arguments: [("desfire", desfire), ("ntag424?blank", ntag)], [false, true])
-    func aTornWriteLeavesTheOldMessageNoneOrTheNewOne(_ card: (String, CardInfo), takesEffect: Bool) async throws {
-        let (reference, info) = card
+    // Longer than one command takes: 58 and 255 bytes with the length.
+    @Test(arguments: [("desfire", desfire, 200), ("ntag424?blank", ntag, 247)], [false, true])
+    func aTornWriteLeavesTheOldMessageNoneOrTheNewOne(_ card: (String, CardInfo, Int), takesEffect: Bool) async throws {
+        let (reference, info, length) = card
         let old = NDEFMessage.text("old")
-        let new = NDEFMessage.text(String(repeating: "new ", count: 50))
+        let new = NDEFMessage.text(String(repeating: "n", count: length))
         var seen: Set<Int> = []
         for step in 1...60 {
             let transport = try transport(reference)
@@ -90,6 +91,32 @@ import VirtualCards
             }
         }
         #expect(seen == [0, 1, 2])
+    }
+
+    @Test(arguments: [("desfire", desfire), ("ntag424?blank", ntag)], [false, true])
+    func aTornWriteOfOneCommandLeavesTheOldMessageOrTheNewOne(_ card: (String, CardInfo), takesEffect: Bool) async throws {
+        let (reference, info) = card
+        let old = NDEFMessage.text(String(repeating: "old ", count: 50))
+        let new = NDEFMessage.uri("https://example.com/new")
+        var seen: Set<Int> = []
+        for step in 1...20 {
+            let transport = try transport(reference)
+            try await CoreExtendedNFC.writeNDEF(old, info: info, transport: transport)
+            var isDone = true
+            do {
+                try await CoreExtendedNFC.writeNDEF(
+                    new, info: info, transport: Vanishing(transport, at: step, takesEffect: takesEffect))
+            } catch NFCError.tagConnectionLost {
+                isDone = false
+            }
+            let read = try await CoreExtendedNFC.readNDEF(info: info, transport: VirtualCardTransport(transport.card))
+            seen.insert(try #require([old, new].firstIndex(of: read), "step \(step): \(read)"))
+            if isDone {
+                #expect(read == new)
+                break
+            }
+        }
+        #expect(seen == [0, 1])
     }
 
     @Test func aTornFormatIsNoTagOrAWholeOneAndCanBeDoneAgain() async throws {
