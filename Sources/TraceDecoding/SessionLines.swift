@@ -17,11 +17,14 @@ struct SessionLines: Sendable {
     private var running: Int?
     /// A line that waits for the state that it led to.
     private var waiting: SummaryLine?
-    /// Identifiers of credentials, in the order in which they were met: C1, C2.
-    private var credentials: [String] = []
+    /// Identifiers of credentials with their numbers, in the order in which they were met: C1, C2.
+    private var credentials: [String: Int] = [:]
     /// What folded rows had to say.
     private var held: [Annotation] = []
     private var lastFolded: UInt64 = 0
+
+    /// More than a session has: a trace may hold any number of calls without an end, and of names.
+    private static let most = 10_000
 
     private(set) var rules = "ios27.1"
     private(set) var illegal = 0
@@ -77,7 +80,7 @@ struct SessionLines: Sendable {
         // The emulated card comes into its reader while the call runs that leads to it.
         let isFolded = isOwn(row.interface) ? !isTransceive : row.kind == .reader && running != nil
         guard isActive, isFolded else { return nil }
-        held += line.annotations.filter { $0.severity != .note }
+        if held.count < 100 { held += line.annotations.filter { $0.severity != .note } }
         lastFolded = row.row.packetID ?? lastFolded
         return []
     }
@@ -110,6 +113,7 @@ struct SessionLines: Sendable {
         let name = MetaText.baseName(call.function)
         var start = line
         start.what = name + words(of: call)
+        if calls.count >= Self.most { calls = [:] }
         calls[call.id] = Call(name: name, text: start.what, start: start)
         running = call.id
         // The reader's rows come under it.
@@ -132,7 +136,7 @@ struct SessionLines: Sendable {
         let before = flush()
         if call.name == "reader" { return before }
         let told = (end.extra["credentials"]?.arrayValue ?? []).compactMap(\.stringValue)
-        for credential in told where !credentials.contains(credential) { credentials.append(credential) }
+        told.forEach { meet($0) }
         // The exchange stands for it.
         if call.name == "transceive", end.ok { return before }
         var whole = call.start
@@ -154,7 +158,7 @@ struct SessionLines: Sendable {
     private mutating func enter(_ change: MetaRow.State, _ line: SummaryLine) -> [SummaryLine] {
         let names = ["wired", "cardEmulation"]
         let credential = names.contains(change.to) ? change.extra["credential"]?.stringValue : nil
-        if let credential, !credentials.contains(credential) { credentials.append(credential) }
+        if let credential { meet(credential) }
         state = change.to + (credential.map { " " + label($0) } ?? "")
         guard waiting != nil else {
             var own = line
@@ -207,7 +211,9 @@ struct SessionLines: Sendable {
         }
     }
 
-    private func label(_ identifier: String) -> String {
-        credentials.firstIndex(of: identifier).map { "C\($0 + 1)" } ?? "a credential"
+    private mutating func meet(_ identifier: String) {
+        if credentials[identifier] == nil, credentials.count < Self.most { credentials[identifier] = credentials.count + 1 }
     }
+
+    private func label(_ identifier: String) -> String { credentials[identifier].map { "C\($0)" } ?? "a credential" }
 }
