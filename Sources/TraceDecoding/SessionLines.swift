@@ -31,7 +31,7 @@ struct SessionLines: Sendable {
     private(set) var refused = 0
     private(set) var contested = 0
     /// `wired C1`: the state now.
-    private(set) var state = ""
+    private(set) var state = "invalid"
 
     private struct Call: Sendable {
         var name: String
@@ -73,7 +73,8 @@ struct SessionLines: Sendable {
             guard isActive else { return nil }
             return happened(event, line)
         case .entropy?: return isActive ? [] : nil
-        case .error?, .mark?: return nil
+        case .error(let failure)?: return fold(failure, line)
+        case .mark?: return nil
         default: break
         }
         let isTransceive = running.map { calls[$0]?.name == "transceive" } ?? false
@@ -89,6 +90,17 @@ struct SessionLines: Sendable {
     mutating func flush() -> [SummaryLine] {
         defer { waiting = nil }
         return waiting.map { [$0] } ?? []
+    }
+
+    /// An error under a call is told under the call's line, with the reader service's code; one of an exchange stands by itself.
+    private mutating func fold(_ failure: MetaRow.Failure, _ line: SummaryLine) -> [SummaryLine]? {
+        guard isActive, let running, calls[running]?.name != "transceive" else { return nil }
+        for annotation in line.annotations where held.count < 100 {
+            var told = annotation
+            if let code = failure.code { told.text += " (\(code))" }
+            held.append(told)
+        }
+        return []
     }
 
     private func isOwn(_ interface: InterfaceKind) -> Bool {

@@ -12,7 +12,7 @@ struct CredentialReaderTests {
     private static let steps = """
         startSession throws resourceUnavailable
         # another program had the card for itself, and lets it go
-        wait 2 s
+        wait 10 s
         startSession
         provisionCredential loyalty "points" -> C1
         wait 1.2 s
@@ -20,13 +20,13 @@ struct CredentialReaderTests {
         enterWiredMode C1
         transceive 8010000000 -> 000000649000
         # another program resets the card
-        wait 2 s
+        wait 10 s
         transceive 8010000000 throws acquiredResourceRelinquished
         state -> management
         enterWiredMode C1
         transceive 8010000000 -> 000000649000
         # the card is taken out
-        wait 2 s
+        wait 10 s
         transceive 8010000000 throws acquiredResourceRelinquished
         state -> management
         enterWiredMode C1 throws resourceUnavailable
@@ -64,7 +64,7 @@ struct CredentialReaderTests {
             try await context.connect(to: service.readers[1]).disconnect(.reset)
             try await reached(15)
             card.signal(SIGTERM)
-            let end = child.waitForEnd(timeout: .seconds(60))
+            let end = child.waitForEnd(timeout: .seconds(120))
             #expect(end == .status(0), "\(text("out.txt", in: folder)) \(text("err.txt", in: folder))")
 
             let shown = try await Binary.run("show", "r.pcapng", in: folder)
@@ -131,10 +131,10 @@ struct CredentialReaderTests {
     }
 
     private func until(_ what: @autoclosure () -> String, _ condition: () async throws -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = ContinuousClock.now + .seconds(60)
         while try await !condition() {
             guard ContinuousClock.now < deadline else {
-                throw ProcessRunner.Failure(description: "not in thirty seconds: \(what())")
+                throw ProcessRunner.Failure(description: "not in a minute: \(what())")
             }
             try await Task.sleep(for: .milliseconds(20))
         }
