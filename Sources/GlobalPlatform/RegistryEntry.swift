@@ -78,11 +78,13 @@ public struct Privileges: OptionSet, Sendable, Hashable {
 
 /// An entry of the registry: an application, a security domain or a load file.
 public struct RegistryEntry: Sendable, Hashable {
+    /// Its name: `4F`.
     public let aid: [UInt8]
     /// GPC tables 11-3 to 11-6: `9F70`, first octet.
     public let lifeCycle: UInt8
     /// Second octet of `9F70`, where the card gives it (Amendment C): 00 deactivated, 01 activated, 80 non-activatable.
     public let contactlessState: UInt8?
+    /// `C5`; none for a load file.
     public let privileges: Privileges
     /// `C4`: the load file that an application's code is in.
     public let loadFileAID: [UInt8]?
@@ -134,7 +136,9 @@ public struct RegistryEntry: Sendable, Hashable {
 
 /// An application in the contactless registry (Amendment C 3.11, as a CRS application lists it).
 public struct ContactlessEntry: Sendable, Hashable {
+    /// Its name: `4F`.
     public let aid: [UInt8]
+    /// First octet of `9F70`.
     public let lifeCycle: UInt8
     /// 00 deactivated, 01 activated, 80 non-activatable.
     public let activation: UInt8

@@ -25,11 +25,16 @@ struct RecordedReader: Sendable {
 
     /// - Parameter session: the recorded session; the emulated card's rows are those of every transport but the flow's own.
     init(_ session: RecordedSession, flow: RecordedSession.Call, trace: Trace, secrets: SecretStore) {
+        guard flow.row.flow == CredentialFlow.name else {
+            (steps, exchanges) = ([], [])
+            return
+        }
         // The trace may say any number.
         let own = (flow.row.transport ?? 1) &- 1
         let calls = session.calls.filter { $0.row.parent == flow.row.id && $0.row.function.hasPrefix("reader(") }
         var acts: [(packet: UInt64, act: Act)] = []
         var exchanges: [RecordedContactlessCard.Exchange] = []
+        var places: [UInt64: Int] = [:]
         for row in trace.rows where trace.interfaces.indices.contains(row.interface) {
             guard let packet = row.packetID else { continue }
             switch trace.interfaces[row.interface].kind {
@@ -37,8 +42,9 @@ struct RecordedReader: Sendable {
                 let octets = SealedPlaces(row: row, secrets: secrets).octets
                 if row.direction == .sent {
                     acts.append((packet, .command(octets)))
-                    exchanges.append(RecordedContactlessCard.Exchange(packet: packet, command: octets))
-                } else if let index = exchanges.lastIndex(where: { $0.packet == packet }) {
+                    places[packet] = exchanges.count
+                    exchanges.append(RecordedContactlessCard.Exchange(command: octets))
+                } else if let index = places[packet] {
                     exchanges[index].answer = octets
                 }
             case .reader(let reader) where reader != own && row.dissector == "json":
@@ -91,7 +97,6 @@ private final class RecordedContactlessCard: CardEnd, Sendable {
     typealias Transaction = (instance: [UInt8], data: [UInt8])
 
     struct Exchange: Sendable {
-        let packet: UInt64
         let command: [UInt8]
         var answer: [UInt8]?
         var transactions: [Transaction] = []

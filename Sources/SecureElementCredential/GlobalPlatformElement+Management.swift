@@ -185,8 +185,11 @@ extension GlobalPlatformElement {
         guard let first = credential.instances.first else { return }
         let configuration = configurations.first { $0.identifier == credential.configuration }
         if configuration?.domain != nil { try await remove(first.securityDomainAID) }
-        let isShared = registry.credentials.contains {
-            $0.identifier != credential.identifier && $0.configuration == credential.configuration && $0.installation != .failed
+        // Several configurations may share a load file.
+        let isShared = registry.credentials.contains { other in
+            guard other.identifier != credential.identifier, other.installation != .failed else { return false }
+            if let instance = other.instances.first { return instance.packageAID == first.packageAID }
+            return configurations.contains { $0.identifier == other.configuration && Array($0.packageAID) == first.packageAID }
         }
         if !isShared { try await remove(first.packageAID, related: true) }
     }

@@ -205,6 +205,8 @@ public actor GlobalPlatformElement: SecureElement {
     private static func map(_ error: TransportError, isBefore: Bool) -> SecureElementError {
         switch error.case {
         case .sharingViolation, .readerUnavailable, .serviceUnavailable: SecureElementError(.busy, error.description)
+        // SCARD_E_NO_SMARTCARD: there was no connection that could be lost.
+        case .tagConnectionLost where error.code == 0x8010_000C: SecureElementError(.busy, error.description)
         case .tagConnectionLost, .tagReset, .timeout, .cancelled:
             SecureElementError(isBefore ? .busy : .takenBack, error.description)
         default: SecureElementError(.fault, error.description)

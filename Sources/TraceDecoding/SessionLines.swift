@@ -17,18 +17,21 @@ struct SessionLines: Sendable {
     private var running: Int?
     /// A line that waits for the state that it led to.
     private var waiting: SummaryLine?
-    /// Identifiers of credentials, in the order in which they were met: C1, C2.
-    private var credentials: [String] = []
+    /// Identifiers of credentials with their numbers, in the order in which they were met: C1, C2.
+    private var credentials: [String: Int] = [:]
     /// What folded rows had to say.
     private var held: [Annotation] = []
     private var lastFolded: UInt64 = 0
+
+    /// More than a session has: a trace may hold any number of calls without an end, and of names.
+    private static let most = 10_000
 
     private(set) var rules = "ios27.1"
     private(set) var illegal = 0
     private(set) var refused = 0
     private(set) var contested = 0
     /// `wired C1`: the state now.
-    private(set) var state = ""
+    private(set) var state = "invalid"
 
     private struct Call: Sendable {
         var name: String
@@ -70,14 +73,15 @@ struct SessionLines: Sendable {
             guard isActive else { return nil }
             return happened(event, line)
         case .entropy?: return isActive ? [] : nil
-        case .error?, .mark?: return nil
+        case .error(let failure)?: return fold(failure, line)
+        case .mark?: return nil
         default: break
         }
         let isTransceive = running.map { calls[$0]?.name == "transceive" } ?? false
         // The emulated card comes into its reader while the call runs that leads to it.
         let isFolded = isOwn(row.interface) ? !isTransceive : row.kind == .reader && running != nil
         guard isActive, isFolded else { return nil }
-        held += line.annotations.filter { $0.severity != .note }
+        if held.count < 100 { held += line.annotations.filter { $0.severity != .note } }
         lastFolded = row.row.packetID ?? lastFolded
         return []
     }
@@ -86,6 +90,17 @@ struct SessionLines: Sendable {
     mutating func flush() -> [SummaryLine] {
         defer { waiting = nil }
         return waiting.map { [$0] } ?? []
+    }
+
+    /// An error under a call is told under the call's line, with the reader service's code; one of an exchange stands by itself.
+    private mutating func fold(_ failure: MetaRow.Failure, _ line: SummaryLine) -> [SummaryLine]? {
+        guard isActive, let running, calls[running]?.name != "transceive" else { return nil }
+        for annotation in line.annotations where held.count < 100 {
+            var told = annotation
+            if let code = failure.code { told.text += " (\(code))" }
+            held.append(told)
+        }
+        return []
     }
 
     private func isOwn(_ interface: InterfaceKind) -> Bool {
@@ -110,6 +125,7 @@ struct SessionLines: Sendable {
         let name = MetaText.baseName(call.function)
         var start = line
         start.what = name + words(of: call)
+        if calls.count >= Self.most { calls = [:] }
         calls[call.id] = Call(name: name, text: start.what, start: start)
         running = call.id
         // The reader's rows come under it.
@@ -132,7 +148,7 @@ struct SessionLines: Sendable {
         let before = flush()
         if call.name == "reader" { return before }
         let told = (end.extra["credentials"]?.arrayValue ?? []).compactMap(\.stringValue)
-        for credential in told where !credentials.contains(credential) { credentials.append(credential) }
+        told.forEach { meet($0) }
         // The exchange stands for it.
         if call.name == "transceive", end.ok { return before }
         var whole = call.start
@@ -154,7 +170,7 @@ struct SessionLines: Sendable {
     private mutating func enter(_ change: MetaRow.State, _ line: SummaryLine) -> [SummaryLine] {
         let names = ["wired", "cardEmulation"]
         let credential = names.contains(change.to) ? change.extra["credential"]?.stringValue : nil
-        if let credential, !credentials.contains(credential) { credentials.append(credential) }
+        if let credential { meet(credential) }
         state = change.to + (credential.map { " " + label($0) } ?? "")
         guard waiting != nil else {
             var own = line
@@ -207,7 +223,9 @@ struct SessionLines: Sendable {
         }
     }
 
-    private func label(_ identifier: String) -> String {
-        credentials.firstIndex(of: identifier).map { "C\($0 + 1)" } ?? "a credential"
+    private mutating func meet(_ identifier: String) {
+        if credentials[identifier] == nil, credentials.count < Self.most { credentials[identifier] = credentials.count + 1 }
     }
+
+    private func label(_ identifier: String) -> String { credentials[identifier].map { "C\($0)" } ?? "a credential" }
 }

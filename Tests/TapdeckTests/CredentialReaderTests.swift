@@ -10,6 +10,9 @@ import Testing
 @Suite(.enabled(if: PrivatePCSCD.isAvailable, Comment(rawValue: PrivatePCSCD.reason)))
 struct CredentialReaderTests {
     private static let steps = """
+        startSession throws resourceUnavailable
+        # another program had the card for itself, and lets it go
+        wait 10 s
         startSession
         provisionCredential loyalty "points" -> C1
         wait 1.2 s
@@ -17,27 +20,20 @@ struct CredentialReaderTests {
         enterWiredMode C1
         transceive 8010000000 -> 000000649000
         # another program resets the card
-        wait 2 s
+        wait 10 s
         transceive 8010000000 throws acquiredResourceRelinquished
         state -> management
-        enterWiredMode C1
-        transceive 8010000000 -> 000000649000
-        # another program has a transaction
-        wait 2 s
-        transceive 8010000000 throws resourceUnavailable
-        state -> management
-        wait 2 s
         enterWiredMode C1
         transceive 8010000000 -> 000000649000
         # the card is taken out
-        wait 2 s
+        wait 10 s
         transceive 8010000000 throws acquiredResourceRelinquished
         state -> management
-        enterWiredMode C1 throws acquiredResourceRelinquished
+        enterWiredMode C1 throws resourceUnavailable
         invalidate
         """
 
-    @Test func aResetATransactionAndARemovalGiveTheMappedErrorsAndReplay() async throws {
+    @Test func aTakenCardAResetAndARemovalGiveTheMappedErrorsAndReplay() async throws {
         try await PrivatePCSCD.use { service in
             let folder = try TemporaryFolder()
             try folder.write(Self.steps, "steps.txt")
@@ -46,7 +42,10 @@ struct CredentialReaderTests {
                 environment: service.environment, directory: folder.path)
             defer { card.signal(SIGKILL) }
             let context = try await PCSCContext.open()
-            try await until { try await context.readerStatuses().contains { $0.reader == service.readers[1] && $0.hasCard } }
+            try await until("a card in the reader") {
+                try await context.readerStatuses().contains { $0.reader == service.readers[1] && $0.hasCard }
+            }
+            let other = try await context.connect(to: service.readers[1], sharing: .exclusive)
             let record =
                 "exec \(Binary.path) record -o r.pcapng --element reader --reader '\(service.readers[1])' --real-time --key 404142434445464748494A4B4C4D4E4F credential steps.txt > out.txt 2> err.txt"
             let child = try ChildProcess(
@@ -55,21 +54,17 @@ struct CredentialReaderTests {
             child.closeInput()
 
             func reached(_ line: Int) async throws {
-                try await until {
-                    child.poll() != nil || text("out.txt", in: folder).contains("\n  \(line < 10 ? " " : "")\(line)  ")
+                try await until("line \(line) of \(text("out.txt", in: folder)) \(text("err.txt", in: folder))") {
+                    child.poll() != nil || ("\n" + text("out.txt", in: folder)).contains("\n  \(line < 10 ? " " : "")\(line)  ")
                 }
             }
-            try await reached(6)
-            try await context.connect(to: service.readers[1]).disconnect(.reset)
-            try await reached(12)
-            let other = try await context.connect(to: service.readers[1])
-            try await other.beginTransaction()
-            try await reached(15)
-            try await other.endTransaction(.leave)
+            try await reached(1)
             try await other.disconnect()
-            try await reached(18)
+            try await reached(9)
+            try await context.connect(to: service.readers[1]).disconnect(.reset)
+            try await reached(15)
             card.signal(SIGTERM)
-            let end = child.waitForEnd(timeout: .seconds(60))
+            let end = child.waitForEnd(timeout: .seconds(120))
             #expect(end == .status(0), "\(text("out.txt", in: folder)) \(text("err.txt", in: folder))")
 
             let shown = try await Binary.run("show", "r.pcapng", in: folder)
@@ -115,11 +110,17 @@ struct CredentialReaderTests {
                 "127.0.0.1:\(service.ports[0])", "--key", "404142434445464748494A4B4C4D4E4F", "credential", "steps.txt",
             ],
             environment: service.environment, directory: folder.path)
-        let read = try await ProcessRunner.run(
-            "opensc-tool", ["-w", "-r", "0", "-s", "00A4040009F054444C4F59010101", "-s", "80200000020005"],
-            environment: service.environment, directory: folder.path)
+        // It cannot wait for one reader: the card in the other is there already.
+        var read = ""
+        try await until("opensc-tool meets the card") {
+            read = try await ProcessRunner.run(
+                "opensc-tool", ["-r", "0", "-s", "00A4040009F054444C4F59010101", "-s", "80200000020005"],
+                environment: service.environment, directory: folder.path
+            ).outputText
+            return read.contains("Received")
+        }
         let recorded = try await recording
-        #expect(read.outputText.contains("00 00 00 69"), "\(read.outputText) \(read.errorText)")
+        #expect(read.contains("00 00 00 69"), "\(read)")
         #expect(recorded.end == .status(0), "\(recorded.outputText) \(recorded.errorText)")
         let replayed = try await Binary.run("replay", "c.pcapng", in: folder)
         #expect(replayed.end == .status(0), "\(replayed.outputText) \(replayed.errorText)")
@@ -129,10 +130,12 @@ struct CredentialReaderTests {
         (try? folder.octets(name)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
-    private func until(_ condition: () async throws -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(30)
+    private func until(_ what: @autoclosure () -> String, _ condition: () async throws -> Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(60)
         while try await !condition() {
-            guard ContinuousClock.now < deadline else { throw ProcessRunner.Failure(description: "it did not come to that") }
+            guard ContinuousClock.now < deadline else {
+                throw ProcessRunner.Failure(description: "not in a minute: \(what())")
+            }
             try await Task.sleep(for: .milliseconds(20))
         }
     }
