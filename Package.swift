@@ -142,7 +142,7 @@ let package = Package(
         tests(
             of: "Replay",
             [
-                "Octets", "CardCrypto", "TagTransport", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing",
+                "Octets", "CardCrypto", "TagTransport", "CardSockets", "PCSC", "CoreExtendedNFC", "Flows", "TraceFile", "Tracing",
                 "VirtualCards",
                 "SessionSupport",
             ]),
