@@ -50,7 +50,8 @@ extension Arguments {
 enum HelpText {
     static let verbs: [any Verb.Type] = [
         DemoVerb.self, RecordVerb.self, InfoVerb.self, ShowVerb.self, AnnotateVerb.self, DiffVerb.self, ReplayVerb.self,
-        ImportVerb.self, ServeVerb.self, VirtualVerb.self, GrammarVerb.self, WiresharkVerb.self, ReadersVerb.self, DoctorVerb.self,
+        ImportVerb.self, ServeVerb.self, VirtualVerb.self, GrammarVerb.self, WiresharkVerb.self, ReadersVerb.self,
+        DoctorVerb.self,
         NDEFVerb.self, SUNVerb.self, BenchVerb.self,
     ]
 

@@ -6,7 +6,7 @@ import TraceFile
 enum BenchVerb: Verb {
     static let name = "bench"
     static let summary = "figures of this machine, each beside its peer"
-    static let synopsis = ["bench [record|decode|passport] [--rows N,N] [--json]"]
+    static let synopsis = ["bench [record|decode|passport|serve] [--rows N,N] [--json]"]
     static let options = [
         OptionSpec("--rows", .required("N,N"), "decode: the sizes of the generated traces (1000000,5000000)")
     ]
@@ -16,10 +16,11 @@ enum BenchVerb: Verb {
         "decode: a generated trace through show, as lines, trees and JSON, beside tshark where it is installed;",
         "        the grammars' machine alone, without any text; the plug-in's cost in tshark.",
         "passport: whole reads of a passport in this process, and the share of libcrypto in their time.",
+        "serve: what an exchange of a program through our socket takes more than the card itself, beside vpcd's bare link.",
     ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
-        let known = ["record", "decode", "passport"]
+        let known = ["record", "decode", "passport", "serve"]
         for name in arguments.operands where !known.contains(name) {
             throw Failure.usage(
                 "unknown benchmark \(name)\(Nearest.suggestion(for: name, among: known)); there are \(known.joined(separator: ", "))"
@@ -32,6 +33,7 @@ enum BenchVerb: Verb {
             try await LinkBench.run(report)
         }
         if wanted.contains("passport") { try await PassportBench.run(report) }
+        if wanted.contains("serve") { try await ServeBench.run(report, isAlone: wanted == ["serve"]) }
         if wanted.contains("decode") {
             let sizes = try (arguments.value("--rows") ?? "1000000,5000000").split(separator: ",").map { text in
                 guard let size = Int(text), (1_000...100_000_000).contains(size) else {
