@@ -142,8 +142,8 @@ let package = Package(
         tests(
             of: "Replay",
             [
-                "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "PCSC", "CoreExtendedNFC", "SecureElementCredential",
-                "Flows", "TraceFile", "Tracing", "TraceDecoding", "VirtualCards",
+                "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "PCSC", "CoreExtendedNFC",
+                "SecureElementCredential", "Flows", "TraceFile", "Tracing", "TraceDecoding", "VirtualCards",
                 "SessionSupport",
             ]),
         tests(

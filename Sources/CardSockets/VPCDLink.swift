@@ -71,6 +71,8 @@ public final class VPCDLink: @unchecked Sendable {
     private let onEvent: @Sendable (Event) -> Void
     /// Touched by the serving thread only.
     private let card: any CardEnd
+    /// When a card that said so comes back; touched by the serving thread only.
+    private var returnsAfter: Duration?
     private let shared = Mutex(Shared())
     private let bell: Bell
 
@@ -192,7 +194,9 @@ public final class VPCDLink: @unchecked Sendable {
 
     /// Nil when the card is to be put back.
     private func waitForReturn() -> Outcome? {
-        switch options.afterRemoval {
+        let afterRemoval = returnsAfter.map(Return.after) ?? options.afterRemoval
+        returnsAfter = nil
+        switch afterRemoval {
         case .never: return isStopping ? .stopped : .removed
         case .after(let pause):
             let deadline = ContinuousClock.now + pause
@@ -252,8 +256,10 @@ public final class VPCDLink: @unchecked Sendable {
             case .response(let response):
                 if mustStop { return ended(receiving: 0) }
                 // vpcd waits for ever after a message without octets.
-                return response.isEmpty ? .cut(.silent) : send(response, on: socket)
+                if response.isEmpty { return .cut(.silent) }
+                return send(response, on: socket) ?? (takesLeave() ? .cut(.removed) : nil)
             case .removed:
+                _ = takesLeave()
                 shared.withLock { $0.removed = true }
                 return .cut(.removed)
             case .silence:
@@ -264,6 +270,14 @@ public final class VPCDLink: @unchecked Sendable {
             }
         }
         return nil
+    }
+
+    /// Whether the card leaves with the answer that it gave.
+    private func takesLeave() -> Bool {
+        guard let departure = card.departure() else { return false }
+        returnsAfter = departure.returnsAfter
+        shared.withLock { $0.removed = true }
+        return true
     }
 
     private func send(_ payload: [UInt8], on socket: Int32) -> Pause? {

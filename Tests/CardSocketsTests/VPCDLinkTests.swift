@@ -83,9 +83,20 @@ private final class Card: CardEnd, Sendable {
     func powerOn() { power.withLock { $0.append("on") } }
     func powerOff() { power.withLock { $0.append("off") } }
 
+    private let leaving = Mutex(false)
+
+    /// After INS 50 the card leaves for a moment.
+    func departure() -> Departure? {
+        leaving.withLock { leaving in
+            defer { leaving = false }
+            return leaving ? Departure(returnsAfter: .milliseconds(1)) : nil
+        }
+    }
+
     /// INS 10: an answer of 65,536 octets; 20: silence; 30: removal; 40: nothing; else the command's own octets.
     func exchange(_ command: [UInt8]) -> CardAnswer {
-        switch command.count > 1 ? command[1] : 0 {
+        if command.count > 1, command[1] == 0x50 { leaving.withLock { $0 = true } }
+        return switch command.count > 1 ? command[1] : 0 {
         case 0x10: .response([UInt8](repeating: 0, count: 65_536))
         case 0x20: .silence
         case 0x30: .removed
@@ -181,6 +192,20 @@ private final class Card: CardEnd, Sendable {
             wait { events.withLock { $0.contains(.removed) } }
             link.stop()
             wait { events.withLock { $0.last } == .ended(.stopped) }
+        }
+    }
+
+    @Test func aCardThatLeavesWithItsAnswerComesBackWhenItSays() throws {
+        try serve { reader, _, card, events in
+            do {
+                let connection = try reader.accept()
+                #expect(try connection.command([0x00, 0x50]) == [0x00, 0x50, 0x90, 0x00])
+                #expect(connection.isAtEnd)
+            }
+            let connection = try reader.accept()
+            #expect(try connection.command([0x00, 0xA4]) == [0x00, 0xA4, 0x90, 0x00])
+            #expect(card.power.withLock { $0 } == ["off"])
+            wait { events.withLock { $0 } == [.inserted, .removed, .inserted] }
         }
     }
 

@@ -95,6 +95,7 @@ final class ServiceLoop: @unchecked Sendable {
             if listener >= 0 {
                 close(listener)
                 unlink(path)
+                listener = -1
             }
             closeWake()
             shared.withLock { state in

@@ -39,6 +39,10 @@ struct Benchmark: Sendable {
             name: "replay", details: ["a passport's session in bytes; the cost of an exchange in sessions of 10 to 100,000."]
         ) { report, _ in try await ReplayBench.run(report) },
         Benchmark(
+            name: "serve",
+            details: ["what an exchange of a program through our socket takes more than the card itself, beside vpcd's bare link."]
+        ) { report, arguments in try await ServeBench.run(report, isAlone: arguments.operands == ["serve"]) },
+        Benchmark(
             name: "start",
             details: ["the median of a whole run of --version, and of show over a small trace, beside tshark."]
         ) { report, _ in try StartBench.run(report) },

@@ -7,9 +7,10 @@ import Replay
 /// `replay FILE -- PROGRAM`: the recorded card for a program that is not changed, through the reader service's own socket.
 enum ProgramReplay {
     static let details = [
-        "With -- PROGRAM the recorded card is for that program: it finds a reader service at a socket of its own",
-        "(PCSCLITE_CSOCK_NAME), with the recorded readers and no others. Its output passes; then one line, or where they",
-        "part, on standard error. The status is never the program's: 126 or 127 when it cannot be run.",
+        "With -- PROGRAM the recorded card is for that program: PCSCLITE_CSOCK_NAME leads",
+        "it to a reader service of its own, with the recorded readers and no others. Its",
+        "output passes; one line, or where the two part, follows on standard error. The",
+        "status is never the program's; 126 and 127 when it cannot be run.",
     ]
 
     static func run(_ program: [String], _ arguments: Arguments, _ terminal: Terminal) throws -> ExitStatus {
@@ -83,10 +84,11 @@ final class ProgramRun: Sendable {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF))
-        // We ignore SIGPIPE; what is ignored would be inherited.
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+        // We ignore SIGPIPE, and this thread lets no signal through; both would be inherited.
         var signals = sigset_t()
         sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
         for number in [SIGPIPE, SIGINT, SIGTERM] { sigaddset(&signals, number) }
         posix_spawnattr_setsigdefault(&attributes, &signals)
 

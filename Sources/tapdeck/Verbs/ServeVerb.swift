@@ -17,12 +17,14 @@ enum ServeVerb: Verb {
         ] + traceOptions
     static let details =
         CardServing.ends + [
-            "--lines answers !removed, !silent, !failed CODE or !error TEXT where there is no answer in hex;",
-            "!reset, !atr, !remove and !insert are words of its own, # begins a comment.",
+            "--lines answers !removed, !silent, !failed CODE or !error TEXT where there is no",
+            "answer in hex; !reset, !atr, !remove and !insert are words; # begins a comment.",
             "",
-            "Commands are compared with the recorded ones, in order. After the first that differs the card is out. At a socket the",
-            "recording begins again when the last program has gone, and a line says how it went; Ctrl-C ends.",
-            "With --lines and --vpcd the status is 0 when all was the same, 1 when not, 3 when it cannot be tried.",
+            "Commands are compared with the recorded ones, in order. After the first that",
+            "differs the card is out. At a socket the recording begins again when the last",
+            "program has gone, and a line says how it went; Ctrl-C ends.",
+            "With --lines and --vpcd the status is 0 when all was the same, 1 when not, 3",
+            "when it cannot be tried.",
         ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
@@ -46,7 +48,8 @@ enum ServeVerb: Verb {
         case .lines:
             let card = try first(of: try served.cards(.stays), terminal)
             var lines = HexLines(card: card)
-            while let line = readLine() {
+            var input = InputLines(limit: HexLines.longestLine)
+            while let line = input.next() {
                 if let answer = lines.answer(line) { terminal.result(answer) }
             }
             return Interruption.wasAsked ? .interrupted : told(card, served, terminal)

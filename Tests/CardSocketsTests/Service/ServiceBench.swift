@@ -6,15 +6,15 @@ import TestSupport
 @testable import CardSockets
 
 /// A machine whose clients take every answer at once, and whose cards answer as they are told.
-struct ServiceBench {
+final class ServiceBench {
     struct Numbers: RandomNumberGenerator, Sendable {
         var given: [UInt32]
-        var next: UInt32 = 0x0101_0000
+        var last: UInt32 = 0x0101_0000
 
         mutating func next() -> UInt64 {
             guard given.isEmpty else { return UInt64(given.removeFirst()) }
-            next += 1
-            return UInt64(next)
+            last += 1
+            return UInt64(last)
         }
     }
 
@@ -55,7 +55,7 @@ struct ServiceBench {
         }
     }
 
-    mutating func feed(_ event: ServiceMachine.Event) {
+    func feed(_ event: ServiceMachine.Event) {
         var events = [event]
         while !events.isEmpty {
             for action in machine.handle(events.removeFirst()) {
@@ -78,17 +78,17 @@ struct ServiceBench {
     }
 
     /// Ends the work that waits longest.
-    mutating func finish(_ answer: ReaderAnswer) {
+    func finish(_ answer: ReaderAnswer) {
         guard !waiting.isEmpty else { return }
         feed(.done(reader: waiting.removeFirst(), answer, atr: Self.atr))
     }
 
     /// What a client was sent since the last look, as hex.
-    mutating func taken(_ client: Int) -> String { Hex.encode(sent.removeValue(forKey: client) ?? []) }
+    func taken(_ client: Int) -> String { Hex.encode(sent.removeValue(forKey: client) ?? []) }
 
     /// A client's octets, and what comes back at once.
     @discardableResult
-    mutating func say(_ client: Int, _ octets: [UInt8]) -> [UInt8] {
+    func say(_ client: Int, _ octets: [UInt8]) -> [UInt8] {
         feed(.received(client, octets))
         return sent.removeValue(forKey: client) ?? []
     }
@@ -96,7 +96,7 @@ struct ServiceBench {
     // MARK: - Messages
 
     /// A client that spoke its version and has a context.
-    mutating func client(_ id: Int, minor: UInt32 = 4) -> UInt32 {
+    func client(_ id: Int, minor: UInt32 = 4) -> UInt32 {
         feed(.opened(id))
         say(id, Self.message(.version, [4, minor, 0]))
         return ServiceStruct(say(id, Self.message(.establishContext, [2, 0, 0])))[4]
@@ -115,7 +115,7 @@ struct ServiceBench {
 
     /// The answer's handle, protocol and code.
     @discardableResult
-    mutating func connect(
+    func connect(
         _ client: Int, _ context: UInt32, share: UInt32 = ShareMode.shared, protocols: UInt32 = 3, name: String = name
     ) -> (handle: UInt32, protocol: UInt32, code: UInt32)? {
         let reply = say(client, Self.connectMessage(context, share: share, protocols: protocols, name: name))
@@ -130,7 +130,7 @@ struct ServiceBench {
 
     /// The answer's code and octets; nil when none came yet.
     @discardableResult
-    mutating func transmit(
+    func transmit(
         _ client: Int, _ handle: UInt32, _ command: [UInt8] = [0, 0xA4, 4, 0], room: UInt32 = 70_000, protocol: UInt32 = 2
     ) -> (code: UInt32, octets: [UInt8])? {
         let reply = say(client, Self.transmitMessage(handle, command, room: room, protocol: `protocol`))
@@ -139,7 +139,7 @@ struct ServiceBench {
     }
 
     /// The code at the end of the answer to a command of numbers; nil when none came yet.
-    mutating func code(_ client: Int, _ command: ServiceCommand, _ numbers: UInt32...) -> UInt32? {
+    func code(_ client: Int, _ command: ServiceCommand, _ numbers: UInt32...) -> UInt32? {
         let reply = say(client, Self.message(command, numbers))
         guard reply.count == command.structSize else { return nil }
         return ServiceStruct(reply)[command.structSize - 4]

@@ -11,7 +11,7 @@ import Testing
     private func pair(
         answer: @escaping (ServiceMachine.Work) -> ReaderAnswer? = ServiceBench.echo
     ) throws -> (bench: ServiceBench, first: UInt32, second: UInt32, contexts: [UInt32]) {
-        var bench = ServiceBench(answer: answer)
+        let bench = ServiceBench(answer: answer)
         let contexts = [bench.client(1), bench.client(2)]
         let first = try #require(bench.connect(1, contexts[0]))
         let second = try #require(bench.connect(2, contexts[1]))
@@ -22,7 +22,7 @@ import Testing
     // MARK: - Connect
 
     @Test func theFirstCheckThatFailsAnswersAConnect() {
-        var bench = ServiceBench(readers: [ServiceBench.name, "Empty 00 00"])
+        let bench = ServiceBench(readers: [ServiceBench.name, "Empty 00 00"])
         let context = bench.client(1)
         #expect(bench.connect(1, context, share: 9, protocols: 0)?.code == ServiceCode.protocolMismatch)
         #expect(bench.connect(1, context, share: 9)?.code == ServiceCode.invalidValue)
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func anExclusiveHandleShutsOthersOut() throws {
-        var bench = ServiceBench()
+        let bench = ServiceBench()
         let contexts = [bench.client(1), bench.client(2)]
         let exclusive = try #require(bench.connect(1, contexts[0], share: ShareMode.exclusive))
         #expect(exclusive.code == 0)
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func aConnectWaitsForTheLock() throws {
-        var (bench, first, _, contexts) = try pair()
+        let (bench, first, _, contexts) = try pair()
         #expect(bench.code(1, .beginTransaction, first, 0) == 0)
         let third = bench.client(3)
         #expect(bench.connect(3, third) == nil)
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func leavingExclusiveModeByReconnectDropsTheLock() throws {
-        var bench = ServiceBench()
+        let bench = ServiceBench()
         let contexts = [bench.client(1), bench.client(2)]
         let handle = try #require(bench.connect(1, contexts[0], share: ShareMode.exclusive)).handle
         #expect(bench.code(1, .reconnect, handle, ShareMode.shared, 3, 0, 0, 0) == 0)
@@ -74,7 +74,7 @@ import Testing
     // MARK: - Transactions
 
     @Test func transactionsNestAndBelongToTheHandle() throws {
-        var (bench, first, second, _) = try pair()
+        let (bench, first, second, _) = try pair()
         #expect(bench.code(1, .endTransaction, first, 0, 0) == ServiceCode.notTransacted)
         #expect(bench.code(1, .beginTransaction, first, 0) == 0)
         #expect(bench.code(1, .beginTransaction, first, 0) == 0)
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func anExclusiveHandleMayBeginAndEndInside() throws {
-        var bench = ServiceBench()
+        let bench = ServiceBench()
         let context = bench.client(1)
         let handle = try #require(bench.connect(1, context, share: ShareMode.exclusive)).handle
         #expect(bench.code(1, .beginTransaction, handle, 0) == 0)
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test func anEndWithResetTellsItsOwnCallerToo() throws {
-        var (bench, first, second, _) = try pair()
+        let (bench, first, second, _) = try pair()
         #expect(bench.code(1, .beginTransaction, first, 0) == 0)
         #expect(bench.code(1, .endTransaction, first, 1, 0) == 0)
         #expect(bench.works.last == .reset)
@@ -117,7 +117,7 @@ import Testing
 
     @Test(arguments: [(1, ServiceMachine.Work.reset), (2, .powerOff), (3, .eject)] as [(UInt32, ServiceMachine.Work)])
     func aDisconnectThatDoesMoreThanLeaveIsToldToTheOthers(_ case: (disposition: UInt32, work: ServiceMachine.Work)) throws {
-        var (bench, first, second, contexts) = try pair()
+        let (bench, first, second, contexts) = try pair()
         #expect(bench.code(1, .disconnect, first, `case`.disposition, 0) == 0)
         #expect(bench.works.last == `case`.work)
         #expect(bench.transmit(2, second)?.code == ServiceCode.resetCard)
@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test func aDisconnectWithResetWaitsForAnothersLockAndOneThatLeavesDoesNot() throws {
-        var (bench, first, second, contexts) = try pair()
+        let (bench, first, second, contexts) = try pair()
         let third = try #require(bench.connect(2, contexts[1])).handle
         #expect(bench.code(1, .beginTransaction, first, 0) == 0)
         #expect(bench.code(2, .disconnect, third, 0, 0) == 0)
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test func unknownDispositionsAndInitializationsAreRefused() throws {
-        var (bench, first, _, _) = try pair()
+        let (bench, first, _, _) = try pair()
         #expect(bench.code(1, .disconnect, first, 4, 0) == ServiceCode.invalidValue)
         #expect(bench.code(1, .endTransaction, first, 4, 0) == ServiceCode.invalidValue)
         #expect(bench.code(1, .reconnect, first, 2, 3, 3, 0, 0) == ServiceCode.invalidValue)
@@ -153,7 +153,7 @@ import Testing
 
     @Test func anAnswerThatIsTooLongForItsRoomIsNotSentThoughTheCardHasExecuted() throws {
         // Card 1.9.9 with vpcd: 10 octets, room for 2.
-        var bench = ServiceBench(numbers: [7, 0x582E_EF5A], answer: { _ in .octets([UInt8](repeating: 1, count: 10)) })
+        let bench = ServiceBench(numbers: [7, 0x582E_EF5A], answer: { _ in .octets([UInt8](repeating: 1, count: 10)) })
         let context = bench.client(1)
         let handle = try #require(bench.connect(1, context)).handle
         let message = ServiceBench.message(.transmit, [handle, 2, 16, 5, 3, 16, 2, 0], [0, 0x84, 0, 0, 8])
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test func theWrongProtocolIsRefusedWithoutAskingTheCard() throws {
-        var bench = ServiceBench(numbers: [7, 0x582E_EF5A])
+        let bench = ServiceBench(numbers: [7, 0x582E_EF5A])
         let context = bench.client(1)
         let handle = try #require(bench.connect(1, context)).handle
         let reply = bench.say(1, ServiceBench.message(.transmit, [handle, 1, 16, 5, 3, 16, 0x11170, 0], [0, 0x84, 0, 0, 8]))
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test func sixtyFourKilobytesPassBothWays() throws {
-        var (bench, first, _, _) = try pair()
+        let (bench, first, _, _) = try pair()
         let command = [UInt8](repeating: 0x5A, count: 65_535)
         let answer = try #require(bench.transmit(1, first, command))
         #expect(answer.code == 0)
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test func otherClientsGoOnWhileACardThinks() throws {
-        var (bench, first, second, contexts) = try pair(answer: { work in
+        let (bench, first, second, contexts) = try pair(answer: { work in
             if case .transmit(let command) = work, command[1] == 0x88 { return nil }
             return ServiceBench.echo(work)
         })
@@ -204,7 +204,7 @@ import Testing
     // MARK: - Ends
 
     @Test func aClientThatDiesInMidTransmitLeavesTheReaderWell() throws {
-        var (bench, first, second, _) = try pair(answer: { work in
+        let (bench, first, second, _) = try pair(answer: { work in
             if case .transmit(let command) = work, command[1] == 0x88 { return nil }
             return ServiceBench.echo(work)
         })
@@ -223,14 +223,14 @@ import Testing
     }
 
     @Test func aClientThatGoesWithoutALockLeavesTheCardAsItIs() throws {
-        var (bench, _, second, contexts) = try pair()
+        let (bench, _, second, contexts) = try pair()
         #expect(bench.code(1, .releaseContext, contexts[0], 0) == 0)
         #expect(bench.works.isEmpty)
         #expect(bench.transmit(2, second)?.code == 0)
     }
 
     @Test func aCardRestsAfterItsGraceAndAConnectWakesIt() throws {
-        var bench = ServiceBench()
+        let bench = ServiceBench()
         let context = bench.client(1)
         let first = try #require(bench.connect(1, context)).handle
         bench.feed(.rested(reader: 0))
@@ -248,7 +248,7 @@ import Testing
     // MARK: - Removal
 
     @Test func aRemovalIsToldUntilTheHandleReconnects() throws {
-        var (bench, first, second, contexts) = try pair()
+        let (bench, first, second, contexts) = try pair()
         #expect(bench.code(1, .beginTransaction, first, 0) == 0)
         bench.feed(.removed(reader: 0))
         #expect(bench.transmit(1, first)?.code == ServiceCode.removedCard)
@@ -265,7 +265,7 @@ import Testing
     }
 
     @Test func aCardThatLeavesInMidExchangeIsGoneForEverybody() throws {
-        var (bench, first, second, _) = try pair(answer: { work in
+        let (bench, first, second, _) = try pair(answer: { work in
             if case .transmit = work { return .removed(ServiceCode.removedCard) }
             return ServiceBench.echo(work)
         })
@@ -276,7 +276,7 @@ import Testing
     }
 
     @Test func anErrorOfTheReaderGoesToItsCallerAlone() throws {
-        var (bench, first, second, _) = try pair(answer: { work in
+        let (bench, first, second, _) = try pair(answer: { work in
             if case .transmit(let command) = work, command[1] == 0x88 { return .failed(ServiceCode.notTransacted) }
             return ServiceBench.echo(work)
         })
@@ -288,7 +288,7 @@ import Testing
     // MARK: - Attributes and control
 
     @Test func attributesOfTheReaderAreAnswered() throws {
-        var (bench, first, _, _) = try pair()
+        let (bench, first, _, _) = try pair()
         func attribute(_ identifier: UInt32) -> (code: UInt32, octets: [UInt8]) {
             var message = ServiceBench.message(.getAttribute, [first, identifier])
             // As libpcsclite sends it: its code is preset, and its length is always 264.
@@ -304,7 +304,7 @@ import Testing
     }
 
     @Test func aReaderWithoutFeaturesSaysSo() throws {
-        var (bench, first, _, _) = try pair()
+        let (bench, first, _, _) = try pair()
         #expect(bench.code(1, .control, first, 0x4200_0D48, 0, 300, 0, 0) == 0)
         #expect(bench.code(1, .control, first, 0x4200_0001, 0, 300, 0, 0) == ServiceCode.unsupportedFeature)
         #expect(bench.works.suffix(2) == [.control(0x4200_0D48, []), .control(0x4200_0001, [])])

@@ -13,7 +13,7 @@ import Testing
     private static let cancelled = "0000000002001080"
 
     @Test(arguments: [4, 5] as [UInt32]) func aWaitIsAnsweredWithTheTableAndOneNotice(_ minor: UInt32) {
-        var bench = ServiceBench()
+        let bench = ServiceBench()
         _ = bench.client(1, minor: minor)
         #expect(bench.say(1, Self.wait).count == 2_944)
         bench.feed(.removed(reader: 0))
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func aWaitOf46HasNoAnswerOfItsOwnAndNoNoticeBeforeItsTable() {
-        var bench = ServiceBench()
+        let bench = ServiceBench()
         _ = bench.client(1, minor: 6)
         #expect(bench.say(1, Self.wait).isEmpty)
         bench.feed(.removed(reader: 0))
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func aCancelBetweenAWaitOf46AndItsTableFollowsTheTable() {
-        var bench = ServiceBench()
+        let bench = ServiceBench()
         let context = bench.client(1, minor: 6)
         bench.feed(.opened(2))
         bench.say(1, Self.wait)
@@ -60,7 +60,7 @@ import Testing
 
     @Test func aCancelComesOverAConnectionThatSaidNoVersion() {
         // pcscd 1.9.9.
-        var bench = ServiceBench(numbers: [0x5914_5C31])
+        let bench = ServiceBench(numbers: [0x5914_5C31])
         let context = bench.client(1)
         bench.say(1, Self.wait)
         bench.feed(.opened(2))
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test func aChangeOfTheNumberOfHandlesIsToldAndAResetIsNot() throws {
-        var bench = ServiceBench()
+        let bench = ServiceBench()
         let context = bench.client(1)
         _ = bench.client(2)
         bench.say(2, Self.wait)
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test func theCountOfReaderEventsIsAskedFor() {
-        var bench = ServiceBench(readers: [ServiceBench.name, "Other 00 00"])
+        let bench = ServiceBench(readers: [ServiceBench.name, "Other 00 00"])
         _ = bench.client(1, minor: 5)
         #expect(Hex.encode(bench.say(1, ServiceBench.message(.readerEvents, []))) == "0200000000000000")
     }
@@ -100,7 +100,7 @@ import Testing
     @Test(arguments: [0x00, 0x03, 0x0C, 0x0E, 0x18, 0xFFFF_FFFF] as [UInt32]) func anUnknownCommandEndsTheConnection(
         _ command: UInt32
     ) {
-        var bench = ServiceBench()
+        let bench = ServiceBench()
         bench.feed(.opened(1))
         #expect(bench.say(1, ServiceStruct(0, command).octets).isEmpty)
         #expect(bench.closed == [1])
@@ -108,7 +108,7 @@ import Testing
 
     @Test func aStructOfAnotherSizeEndsTheConnection() {
         for size in [0, 11, 13, 0x7FFF_FFFF, 0xFFFF_FFFF] as [UInt32] {
-            var bench = ServiceBench()
+            let bench = ServiceBench()
             bench.feed(.opened(1))
             bench.feed(.received(1, ServiceStruct(size, ServiceCommand.version.rawValue).octets))
             #expect(bench.closed == [1], "\(size)")
@@ -117,7 +117,7 @@ import Testing
 
     @Test(arguments: [65_549, 0xFFFF_FFFF] as [UInt32]) func moreDataThanACommandHasEndsTheConnection(_ length: UInt32) throws {
         for control in [false, true] {
-            var bench = ServiceBench()
+            let bench = ServiceBench()
             let context = bench.client(1)
             let handle = try #require(bench.connect(1, context)).handle
             let message =
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func theLongestCommandIsTaken() throws {
-        var bench = ServiceBench(answer: { work in
+        let bench = ServiceBench(answer: { work in
             if case .transmit = work { return .octets([0x90, 0x00]) }
             return ServiceBench.echo(work)
         })
@@ -144,7 +144,7 @@ import Testing
         for command: ServiceCommand in [
             .status, .beginTransaction, .disconnect, .endTransaction, .reconnect, .transmit, .control,
         ] {
-            var bench = ServiceBench()
+            let bench = ServiceBench()
             let context = bench.client(1)
             _ = bench.client(2)
             let handle = try #require(bench.connect(1, context)).handle
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test func theEmptyCommandIsNotShownToTheCard() throws {
-        var bench = ServiceBench()
+        let bench = ServiceBench()
         let context = bench.client(1)
         let handle = try #require(bench.connect(1, context)).handle
         #expect(bench.transmit(1, handle, [])?.code == ServiceCode.invalidParameter)
@@ -165,7 +165,7 @@ import Testing
 
     @Test func messagesThatComeOctetByOctetAndAllAtOnceAreTheSame() {
         func run(_ cut: Int) -> [UInt8] {
-            var bench = ServiceBench(numbers: [77])
+            let bench = ServiceBench(numbers: [77])
             bench.feed(.opened(1))
             let octets =
                 ServiceBench.message(.version, [4, 4, 0]) + ServiceBench.message(.establishContext, [2, 0, 0])
@@ -186,7 +186,7 @@ import Testing
     @Test func anyOctetsAtAllAreNoTrap() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<2_000 {
-            var bench = ServiceBench(answer: { work in Bool.random() ? ServiceBench.echo(work) : .failed(1) })
+            let bench = ServiceBench(answer: { work in Bool.random() ? ServiceBench.echo(work) : .failed(1) })
             let context = bench.client(1)
             _ = bench.client(2)
             var handle = bench.connect(1, context)?.handle ?? 0
@@ -227,7 +227,7 @@ import Testing
     }
 
     @Test func moreHandlesThanAContextMayHaveAreRefused() {
-        var bench = ServiceBench()
+        let bench = ServiceBench()
         let context = bench.client(1)
         for _ in 0..<ServiceLimit.each { #expect(bench.connect(1, context)?.code == 0) }
         #expect(bench.connect(1, context)?.code == ServiceCode.noMemory)
