@@ -83,8 +83,9 @@ let package = Package(
         part(
             "Replay",
             [
-                "Octets", "CardCrypto", "TagTransport", "CardSockets", "SecureElementCredential", "Flows", "TraceFile", "Tracing",
-                "GrammarLibrary", "TraceDecoding",
+                "Octets", "CardCrypto", "TagTransport", "CardSockets", "SecureElementCredential", "VirtualCards", "Flows",
+                "TraceFile",
+                "Tracing", "GrammarLibrary", "TraceDecoding",
             ]),
         .executableTarget(
             name: "tapdeck",

@@ -8,8 +8,11 @@ struct BasicAccessControl: Sendable {
     private let authenticationKey: [UInt8]
 
     /// - Throws: `CryptoError` when libcrypto fails.
-    init(_ zone: MachineReadableZone) throws(CryptoError) {
-        let seed = Array(try Digest.sha1.hash(zone.keyInformation)[..<16])
+    init(_ zone: MachineReadableZone) throws(CryptoError) { try self.init(keyInformation: zone.keyInformation) }
+
+    /// - Parameter keyInformation: MRZ_information: number, birth and expiry, each with its check digit.
+    init(keyInformation: [UInt8]) throws(CryptoError) {
+        let seed = Array(try Digest.sha1.hash(keyInformation)[..<16])
         encryptionKey = try KeyDerivation.key(from: seed, counter: KeyDerivation.encryption, for: .tripleDES)
         authenticationKey = try KeyDerivation.key(from: seed, counter: KeyDerivation.authentication, for: .tripleDES)
     }
