@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import GrammarLibrary
 import TraceDecoding
 import TraceFile
 import VirtualCards
@@ -11,7 +12,7 @@ struct PassportModel: Sendable {
     let known: Set<[UInt8]>
 
     /// Nil when no application of a travel document was opened, or no password that opens it is at hand.
-    init?(_ trace: Trace, _ secrets: SecretStore, _ session: RecordedSession) {
+    init?(_ trace: Trace, _ secrets: SecretStore, _ session: RecordedSession, _ grammars: GrammarLibrary?) {
         var copy = PassportCopy()
         for call in session.calls where call.row.flow == "passport" {
             if let key = call.arguments["mrzKey"]?.stringValue { copy.keyInformation = Array(key.utf8) }
@@ -20,7 +21,7 @@ struct PassportModel: Sendable {
         if let mrz = secrets.value(named: "mrz"), copy.keyInformation == nil { copy.keyInformation = mrz }
         if let can = secrets.value(named: "can"), copy.can == nil { copy.can = can }
         guard copy.keyInformation != nil || copy.can != nil else { return nil }
-        var decoder = TraceDecoder(interfaces: trace.interfaces, secrets: secrets, showsSecrets: true)
+        var decoder = TraceDecoder(interfaces: trace.interfaces, secrets: secrets, showsSecrets: true, grammars: grammars)
         decoder.hidesPieces = false
         var known: Set<[UInt8]> = []
         var command: (packet: UInt64, octets: [UInt8], isProtected: Bool)?
