@@ -119,7 +119,7 @@ final class RecordedCard: Sendable {
     }
 
     func reset() throws(TransportError) -> [UInt8] {
-        try event("a reset") { step in
+        try event("a reset", unrecorded: transport.row.atr ?? []) { step in
             if case .reset(_, let atr) = step { return .success(atr) }
             if case .failedEvent(_, let error) = step { return .failure(error) }
             return nil
@@ -243,8 +243,9 @@ final class RecordedCard: Sendable {
         }
     }
 
+    /// - Parameter unrecorded: what a run gets that may leave the recording; nil when the event has to be there.
     private func event(
-        _ what: String, _ match: (RecordedSession.Step) -> Result<[UInt8], TransportError>?
+        _ what: String, unrecorded answer: [UInt8]? = nil, _ match: (RecordedSession.Step) -> Result<[UInt8], TransportError>?
     ) throws(TransportError) -> [UInt8] {
         let result: Result<[UInt8], TransportError> = try state.withLock { state throws(TransportError) in
             var place = state.next
@@ -254,11 +255,17 @@ final class RecordedCard: Sendable {
                 let served = state.served
                 place = transport.steps.indices.first { !served[$0] && match(transport.steps[$0]) != nil } ?? place
             }
+            let isThere = place < transport.steps.count && match(transport.steps[place]) != nil
+            if let answer, !isThere, policy.unrecorded != .stop, state.difference == nil {
+                add(Guess(after: before(state.next), command: what, answer: "as asked", policy: policy.unrecorded.name), &state)
+                lost(&state)
+                return .success(answer)
+            }
             let step = try current(&state, at: place, what: what, octets: nil)
             guard let result = match(step) else {
                 throw differ(.kind(step: place, now: what, nowOctets: nil), &state)
             }
-            if case .reset = step { losePower(&state) }
+            if case .reset = step { lost(&state) }
             serve(place, &state)
             return result
         }
@@ -266,9 +273,10 @@ final class RecordedCard: Sendable {
     }
 
     /// The card was reset where the recording has no reset: programs connect and leave in their own way.
-    func unrecordedReset() { state.withLock { losePower(&$0) } }
+    func unrecordedReset() { state.withLock { lost(&$0) } }
 
-    private func losePower(_ state: inout State) {
+    /// The card has lost its power.
+    private func lost(_ state: inout State) {
         matching.reset()
         state.loose?.reset()
         state.model?.powerOn()
@@ -345,12 +353,21 @@ final class RecordedCard: Sendable {
     }
 
     private func note(_ command: OpenCommand, _ answer: String, _ state: inout State) {
+        add(
+            Guess(
+                after: before(state.next), command: policy.names.name(of: command.plain), answer: answer,
+                policy: policy.unrecorded.name), &state)
+    }
+
+    private func add(_ guess: Guess, _ state: inout State) {
         guard state.guesses.count < Self.mostNotes else { return }
-        let before = state.next > 0 && state.next <= transport.steps.count ? transport.steps[state.next - 1].packet : nil
-        let guess = Guess(
-            after: before, command: policy.names.name(of: command.plain), answer: answer, policy: policy.unrecorded.name)
         state.guesses.append(guess)
         policy.onGuess?(guess)
+    }
+
+    /// The exchange before a place.
+    private func before(_ place: Int) -> UInt64? {
+        place > 0 && place <= transport.steps.count ? transport.steps[place - 1].packet : nil
     }
 
     private func stop(

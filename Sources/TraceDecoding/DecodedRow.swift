@@ -57,7 +57,7 @@ public struct DecodedRow: Sendable {
     /// The syslog line whose JSON twin says the same.
     public var isTwin = false
     /// Whether the card said that it did what was asked.
-    var isSuccess = true
+    public internal(set) var isSuccess = true
 
     /// Whether the row is a view that was made from others, of `plain:N`.
     public var isDerived: Bool { if case .plain = interface { true } else { false } }

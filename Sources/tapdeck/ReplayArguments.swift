@@ -6,7 +6,9 @@ import TraceFile
 /// The options of `replay` as the library takes them.
 enum ReplayArguments {
     /// Arguments of the recorded call that can be given again.
-    static let specs = passwords + CardKeyOptions.specs.filter { ["--key", "--key-type"].contains($0.name) }
+    static let specs =
+        passwords + PassportOptions.specs.filter { $0.name == "--dg" }
+        + CardKeyOptions.specs.filter { ["--key", "--key-type"].contains($0.name) }
 
     private static let passwords = PassportOptions.specs.filter {
         ["--mrz-key", "--number", "--birth", "--expiry", "--can", "--pin", "--puk"].contains($0.name)
@@ -71,6 +73,9 @@ enum ReplayArguments {
         if passwords.contains(where: { arguments.has($0.name) }) {
             let values = try JSONValue.parse(PassportOptions.argumentsJSON(arguments, terminal)).objectValue ?? [:]
             for name in ["mrzKey", "can", "pin", "puk"] { given[name] = values[name] }
+        }
+        if let list = arguments.value("--dg") {
+            given["dataGroups"] = .array(list.split(separator: ",").map { .string($0.lowercased()) })
         }
         if arguments.has("--key") {
             let keys = try CardKeyOptions.keys(arguments, terminal)

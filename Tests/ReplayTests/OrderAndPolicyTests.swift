@@ -184,6 +184,17 @@ import TraceFile
         #expect(report.divergence?.kind == .result)
     }
 
+    @Test func aResetThatWasNotRecordedIsGivenWhereARunMayLeaveTheRecording() async throws {
+        let session = try await Session.script("00A4000C020001\n00B0000010")
+        let transport = Replay(of: session.trace, secrets: session.secrets).session.transports[0]
+        let strict = RecordedCard(transport)
+        #expect(throws: TransportError(.tagConnectionLost)) { try strict.reset() }
+        let card = RecordedCard(transport, policy: .init(unrecorded: .nearest))
+        #expect(try card.reset() == transport.row.atr)
+        #expect(card.guesses.map(\.command) == ["a reset"])
+        #expect(try card.apdu(hex("00A4000C020001")) == [0x90, 0x00])
+    }
+
     @Test func policiesHaveNames() {
         for text in ["stop", "next", "nearest", "model", "6A82"] { #expect(UnrecordedPolicy(text)?.name == text) }
         for text in ["", "6A8", "6A822", "stopp", "GGGG"] { #expect(UnrecordedPolicy(text) == nil) }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 import CardSockets
+import CoreExtendedNFC
+import Foundation
 import SessionSupport
 import Synchronization
+import TagTransport
 import Testing
 import TraceFile
 
@@ -98,6 +101,48 @@ import TraceFile
             #expect(ask(card, command) == hex(status), "\(command)")
         }
         #expect(guesses.count == 7)
+    }
+
+    /// The card of a trace as a transport, for the library.
+    private final class TraceCardTransport: ISO7816TagTransporting {
+        let card: TraceCard
+        init(_ card: TraceCard) {
+            self.card = card
+            card.powerOn()
+        }
+        var identifier: Data { Data(card.identifier) }
+        var initialAID: String { "" }
+        func send(_ data: Data) async throws -> Data { throw TransportError.unsupported("frames") }
+        func sendAPDU(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
+            guard case .response(let octets) = card.exchange(apdu.octets) else { throw TransportError(.timeout) }
+            return try ResponseAPDU(bytes: octets)
+        }
+    }
+
+    @Test(arguments: ["virtual:passport", "virtual:passport?pace=ecdh-gm-aes128:13", "virtual:passport?pace=dh-im-3des:0"])
+    func aDocumentsChipIsOpenedAfreshAndHoldsTheFilesThatWereRead(_ reference: String) async throws {
+        let session = try await Session.passport(reference)
+        let guesses = Guesses()
+        let card = try TraceCard(session.trace, secrets: session.secrets, seed: 99) { guess in
+            guesses.list.withLock { $0.append(guess) }
+        }
+        #expect(card.opensAfresh)
+        let transport = TraceCardTransport(card)
+        let model = try await CoreExtendedNFC.readPassport(
+            transport: transport, mrzKey: specimenKey, dataGroups: [.com, .sod, .dg1, .dg2], performActiveAuth: false)
+        #expect(model.mrz != nil)
+        #expect(model.dataGroupReadStatus[.dg1] == .read)
+        // DG2 was never read: that it is not there is a guess, and the only one.
+        #expect(model.dataGroupReadStatus[.dg2] != .read)
+        #expect(guesses.list.withLock { $0.map { $0.response } } == [[0x6A, 0x82]])
+    }
+
+    @Test func aChipsHabitsComeAlong() async throws {
+        let session = try await Session.passport("virtual:passport?quirk=refuse-le&chunk=60")
+        let card = try TraceCard(session.trace, secrets: session.secrets)
+        let model = try await CoreExtendedNFC.readPassport(
+            transport: TraceCardTransport(card), mrzKey: specimenKey, dataGroups: [.com, .sod, .dg1], performActiveAuth: false)
+        #expect(model.mrz != nil)
     }
 
     @Test func aTraceWithoutCommandsMakesNoCard() {

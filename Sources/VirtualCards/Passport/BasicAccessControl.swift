@@ -8,8 +8,11 @@ struct BasicAccessControl: Sendable {
     private let authenticationKey: [UInt8]
 
     /// - Throws: `CryptoError` when libcrypto fails.
-    init(_ zone: MachineReadableZone) throws(CryptoError) {
-        try self.init(seed: Array(try Digest.sha1.hash(zone.keyInformation)[..<16]))
+    init(_ zone: MachineReadableZone) throws(CryptoError) { try self.init(keyInformation: zone.keyInformation) }
+
+    /// - Parameter keyInformation: MRZ_information: number, birth and expiry, each with its check digit.
+    init(keyInformation: [UInt8]) throws(CryptoError) {
+        try self.init(seed: Array(try Digest.sha1.hash(keyInformation)[..<16]))
     }
 
     /// - Parameter seed: K_seed, sixteen octets.

@@ -149,7 +149,20 @@ public struct PassportCard: CardMachine {
         return reply
     }
 
-    mutating func run(_ command: CardCommand, isSecured: Bool, room: Int) throws(Refusal) -> CardReply {
+    private mutating func run(_ command: CardCommand, isSecured: Bool, room: Int) throws(Refusal) -> CardReply {
+        guard let observer = configuration.observer else { return try perform(command, isSecured: isSecured, room: room) }
+        let octets = [isSecured ? 0x0C : 0x00, command.ins, command.p1, command.p2] + command.data
+        do {
+            let reply = try perform(command, isSecured: isSecured, room: room)
+            observer(octets, reply.octets)
+            return reply
+        } catch {
+            observer(octets, error.status.octets)
+            throw error
+        }
+    }
+
+    private mutating func perform(_ command: CardCommand, isSecured: Bool, room: Int) throws(Refusal) -> CardReply {
         do throws(StatusWord) {
             switch command.ins {
             case 0xA4: return try select(command, isSecured: isSecured)

@@ -73,6 +73,8 @@ struct PassportConfiguration: Sendable {
     /// The document number with its check digit, by which Terminal Authentication names the chip after Basic Access Control.
     var documentNumber: [UInt8] = []
     var quirks: Set<PassportQuirk> = []
+    /// Told of each command in plain and its answer.
+    var observer: (@Sendable (_ command: [UInt8], _ answer: [UInt8]) -> Void)?
     /// Milliseconds that each answer takes.
     var delay: UInt32 = 0
 

@@ -13,13 +13,13 @@ enum ReplayVerb: Verb {
     static let synopsis = [
         "replay FILE|DIR ... [--mode bytes|fields|resealed|each] [--order strict|loose] [--entropy recorded|fresh|seed:N]",
         "    [--unrecorded stop|SW|next|nearest|model] [--speed recorded|0|X] [-k TEXT] [-x] [--jobs N] [--shard I/N]",
-        "    [--junit FILE] [--update] [--mrz-key KEY | --can CAN | --pin PIN | --key N=VALUE]",
+        "    [--junit FILE] [--update] [--mrz-key KEY | --can CAN | --pin PIN | --key N=VALUE] [--dg LIST]",
         "replay FILE [...] -- PROGRAM [ARG ...]",
     ]
     static let options =
         [
             OptionSpec(
-                "--mode", .required("MODE"), "bytes: every command equal, with the recorded random bytes; fields: all but"),
+                "--mode", .required("MODE"), "what must be equal: bytes, fields or resealed; each tries all three"),
             OptionSpec("--order", .required("ORDER"), "strict, as recorded; loose: files may be read in another order"),
             OptionSpec("--entropy", .required("FROM"), "random bytes: recorded, fresh, or seed:N"),
             OptionSpec("--unrecorded", .required("POLICY"), "what a command gets that is not in the trace; stop without it"),
@@ -101,17 +101,21 @@ struct ReplayRun: Sendable {
             { item in
                 await attempt(item, options, worst)
             },
-            onResult: { result, _ in
-                dots.withLock { $0 += Self.dot(result) }
-                if !isSuite { show(result) }
+            onResult: { result, finished in
+                let line = dots.withLock { dots in
+                    dots += Self.dot(result)
+                    return Self.progress(dots, finished, suite.items.count)
+                }
+                if !isSuite {
+                    show(result)
+                } else if finished < suite.items.count {
+                    terminal.stage(line, isFinished: false)
+                }
             })
         let elapsed = (ContinuousClock.now - start).microseconds / 1e6
         if isSuite {
-            let count = "\(results.count) of \(suite.items.count)"
-            let line = dots.withLock {
-                "\(pad($0, 64 - count.count)) \(padLeft(count, count.count + 4))   \(Self.seconds(elapsed))"
-            }
-            terminal.note(line)
+            let line = dots.withLock { Self.progress($0, results.count, suite.items.count) }
+            terminal.stage("\(line)   \(Self.seconds(elapsed))", isFinished: true)
             summary(results, elapsed)
         }
         var status = worst.withLock { $0 }
@@ -119,6 +123,12 @@ struct ReplayRun: Sendable {
         if arguments.has("--update") { status = try await ReplayUpdate(run: self).update(results, status) }
         if let path = arguments.value("--junit") { try writeJUnit(results, path) }
         return status
+    }
+
+    /// `....x...F..            34 of 34`, the last traces of a long suite.
+    private static func progress(_ dots: String, _ finished: Int, _ all: Int) -> String {
+        let count = "\(finished) of \(all)"
+        return "\(pad(String(dots.suffix(52)), 64 - count.count)) \(padLeft(count, count.count + 4))"
     }
 
     /// `1.9 s`.
