@@ -67,25 +67,25 @@ import TraceFile
     @Test(arguments: channels) func aFreshSessionGivesTheSame(_ channel: Channel) async throws {
         let recorded = try await RecordedOperation(try Self.card(channel)) { try await Self.work($0, channel) }
         for seed in 1...20 as ClosedRange<UInt64> {
-            let report = await recorded.replay.runResealed(seed: seed) { try await Self.work($0, channel) }
-            #expect(report.isSame, "\(channel), seed \(seed): \(report.divergence?.description ?? report.blocked?.text ?? "")")
+            let report = await recorded.run(seed: seed) { try await Self.work($0, channel) }
+            #expect(report.isSame, "\(channel), seed \(seed): \(report.text)")
             if !report.isSame { break }
         }
     }
 
     @Test(arguments: channels) func anotherLengthIsNamedAtThePlainField(_ channel: Channel) async throws {
         let recorded = try await RecordedOperation(try Self.card(channel)) { try await Self.work($0, channel) }
-        let report = await recorded.replay.runResealed(seed: 3) { try await Self.work($0, channel, length: 21) }
+        let report = await recorded.run(seed: 3) { try await Self.work($0, channel, length: 21) }
         let divergence = try #require(report.divergence)
         #expect(divergence.kind == .command)
-        #expect(divergence.field?.path == "desfire.call.parameters.length", "\(divergence.field?.path ?? "")")
+        #expect(divergence.field?.path == "desfire.place.length", "\(divergence.field?.path ?? "")")
     }
 
     @Test(arguments: channels) func anotherKeyFailsAsAtARealCard(_ channel: Channel) async throws {
         let recorded = try await RecordedOperation(try Self.card(channel)) { try await Self.work($0, channel) }
         let other = try DESFireKey(channel.cipher, [UInt8](repeating: 0x5A, count: channel.cipher.keyLength))
         let answers = Answers()
-        let report = await recorded.replay.runResealed(seed: 3) { transport in
+        let report = await recorded.run(seed: 3) { transport in
             try await Self.work(try WatchedTransport(transport, answers: answers), channel, key: other)
         }
         #expect(!report.isSame)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CardCrypto
+import Flows
 import Foundation
 import Octets
 import SessionSupport
@@ -76,7 +77,15 @@ struct ResealedRun {
         passed = watched.withLock { $0?.passed.all ?? [] }
     }
 
-    var text: String { report.divergence?.description ?? report.blocked?.text ?? "same" }
+    var text: String { report.text }
+}
+
+extension ReplayReport {
+    /// How it went, for the comment of an expectation.
+    var text: String {
+        guard let divergence else { return blocked?.text ?? "same" }
+        return "\(divergence) \(divergence.kind) \(divergence.field.map { "\($0)" } ?? "") \(divergence.thrown ?? "") \(divergence.notes)"
+    }
 }
 
 extension Replay {
@@ -115,5 +124,12 @@ struct RecordedOperation {
         let store = SecretStore(keys.map { SecretRecord(kind: .key, name: $0.key, octets: $0.value) })
         replay = try Replay(
             of: folder("a.pcapng"), secrets: try SecretStore.load(forTrace: folder("a.pcapng")).store.merging(store))
+    }
+
+    /// - Returns: how the run of `operation`, whose result is compared with that of the recorded one, went.
+    func run(seed: UInt64, _ operation: @Sendable (any NFCTagTransport) async throws -> String?) async -> ReplayReport {
+        await replay.runResealed(seed: seed) { transport in
+            try await operation(transport).map { try CanonicalJSON.encode($0) }
+        }
     }
 }

@@ -78,7 +78,12 @@ extension Replay {
             result = .failure(error)
         }
         let comparison = Comparison(session: session, trace: trace, secrets: secrets, call: call, card: card, draws: recorded)
-        var report = ReplayReport(mode: "resealed", verdict: comparison.verdict(of: result))
+        var verdict = comparison.verdict(of: result)
+        if case .differs(var divergence) = verdict, case .command(_, let difference)? = card.difference, let path = difference.path {
+            divergence.field?.path = path
+            verdict = .differs(divergence)
+        }
+        var report = ReplayReport(mode: "resealed", verdict: verdict)
         report.exchanges = transport.steps.count(where: \.isExchange)
         return report
     }
