@@ -14,16 +14,20 @@ import VirtualCards
 /// Travel documents, run afresh: every mapping and cipher, and what real chips do.
 @Suite struct ResealingPassportTests {
     static let cards = [
-        "virtual:passport?pace=ecdh-gm-3des:12", "virtual:passport?pace=ecdh-gm-aes192:15", "virtual:passport?pace=ecdh-gm-aes256:18",
-        "virtual:passport?pace=ecdh-im-aes128:13", "virtual:passport?pace=ecdh-im-aes256:11", "virtual:passport?pace=dh-gm-aes128:0",
+        "virtual:passport?pace=ecdh-gm-3des:12", "virtual:passport?pace=ecdh-gm-aes192:15",
+        "virtual:passport?pace=ecdh-gm-aes256:18",
+        "virtual:passport?pace=ecdh-im-aes128:13", "virtual:passport?pace=ecdh-im-aes256:11",
+        "virtual:passport?pace=dh-gm-aes128:0",
         "virtual:passport?pace=dh-gm-3des:2", "virtual:passport?pace=dh-im-aes256:1", "virtual:passport?pace=ecdh-cam-aes128:12",
         "virtual:passport?pace=ecdh-cam-aes192:17", "virtual:passport?pace=ecdh-gm-aes128:explicit-13",
         "virtual:passport?pace=dh-gm-aes128:explicit-1", "virtual:passport?pace=ecdh-gm-aes128:13&quirk=nonce-32",
         "virtual:passport?pace=dh-gm-aes128:0&quirk=pad-dh", "virtual:passport?pace=ecdh-gm-aes128:13&quirk=no-84",
         "virtual:passport?pace=ecdh-gm-aes128:13&quirk=drop", "virtual:passport?pace=ecdh-gm-aes128:13&fault=61%408,61%4020",
         "virtual:passport?ca=ecdh-aes128:13", "virtual:passport?ca=ecdh-3des:12", "virtual:passport?ca=dh-aes256:2",
-        "virtual:passport?ca=dh-3des:0", "virtual:passport?ca=ecdh-aes128:explicit-13,dh-aes128:1", "virtual:passport?ca=ecdh-aes192:13&quirk=no-ca",
-        "virtual:passport?aa=rsa", "virtual:passport?aa=ecdsa:17", "virtual:passport?chunk=50&strict", "virtual:passport?fault=6C%4010",
+        "virtual:passport?ca=dh-3des:0", "virtual:passport?ca=ecdh-aes128:explicit-13,dh-aes128:1",
+        "virtual:passport?ca=ecdh-aes192:13&quirk=no-ca",
+        "virtual:passport?aa=rsa", "virtual:passport?aa=ecdsa:17", "virtual:passport?chunk=50&strict",
+        "virtual:passport?fault=6C%4010",
         "virtual:passport?fault=61%4012", "virtual:passport?quirk=exact-le", "virtual:passport?quirk=6C&chunk=80",
         "virtual:passport?pace=ecdh-gm-aes128:13&ca=ecdh-aes256:13&aa=rsa",
     ]
@@ -110,6 +114,18 @@ import VirtualCards
         let token = try #require(pace.passed.first { $0.command[0] == 0x00 && $0.command[1] == 0x86 })
         #expect(token.answer == [0x63, 0x00])
         #expect(!pace.report.isSame)
+    }
+
+    @Test func aPINIsCounted() async throws {
+        let session = try await Session(
+            "passport", ["pin": "1234", "dataGroups": .array(["com", "dg1"]), "performActiveAuth": .bool(false)],
+            card: "virtual:passport?pace=ecdh-gm-aes128:13&pin=1234")
+        #expect(session.result != nil)
+        let replay = Replay(of: session.trace, secrets: session.secrets)
+        let right = await ResealedRun(replay, seed: 1)
+        #expect(right.report.isSame, "\(right.text)")
+        let wrong = await ResealedRun(replay, seed: 1, changed: ["pin": "1235"])
+        #expect(wrong.passed.contains { $0.answer == [0x63, 0xC2] })
     }
 
     @Test func whatIsMissingIsNamedBeforeTheRun() async throws {

@@ -88,10 +88,47 @@ import VirtualCards
 
     @Test func theMissingKeysAreNamed() async throws {
         let recorded = try await Self.record(Self.channels[5])
-        let without = SecretStore(recorded.replay.secrets.records.filter { !["globalPlatform.enc", "globalPlatform.mac"].contains($0.name) })
+        let without = SecretStore(
+            recorded.replay.secrets.records.filter { !["globalPlatform.enc", "globalPlatform.mac"].contains($0.name) })
         let report = await Replay(of: recorded.replay.trace, secrets: without).runResealed(seed: 1) {
             try await Self.work($0, Self.channels[5])
         }
         #expect(report.blocked?.reason == .key("globalPlatform.enc"))
+    }
+
+    /// Challenges and MACs of sixteen octets are not what the grammar reads: that is said, and nothing is sent.
+    @Test func whatIsNotUnderstoodIsBlocked() async throws {
+        let key = SecureElementConfiguration.testKey(16)
+        let recorded = try await RecordedOperation(
+            "virtual:secure-element?scp=03-71", keys: ["globalPlatform.enc": key, "globalPlatform.mac": key]
+        ) { transport in
+            let host = GlobalPlatformHost(transport: transport, keys: try GlobalPlatformKeys(single: key))
+            try await host.select()
+            try await host.openChannel(level: .all, wantsLongMAC: true)
+            return "\(try await host.getStatus(.applications))"
+        }
+        let report = await recorded.run(seed: 1) { _ in
+            Issue.record("the run was begun")
+            return nil
+        }
+        #expect(report.blocked != nil, "\(report.text)")
+    }
+
+    @Test func aCredentialSessionGivesTheSame() async throws {
+        let session = try await Session(
+            "credential",
+            [
+                "script": "startSession\nlistCredentials\n",
+                "key": .string(Hex.encode(SecureElementConfiguration.testKey(16))), "configurations": .array([]),
+                "credentials": .array([]),
+            ],
+            card: "virtual:secure-element")
+        #expect(session.result != nil)
+        let replay = Replay(of: session.trace, secrets: session.secrets)
+        for seed in 1...20 as ClosedRange<UInt64> {
+            let run = await ResealedRun(replay, seed: seed)
+            #expect(run.report.isSame, "seed \(seed): \(run.text)")
+            if !run.report.isSame { break }
+        }
     }
 }

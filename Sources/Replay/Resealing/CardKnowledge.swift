@@ -39,6 +39,7 @@ struct CardKnowledge: Sendable {
         if case .array(let keys)? = arguments["keys"] {
             for case .object(let entry) in keys { key("desfire.key", entry["key"]) }
         }
+        if case .object(let entry)? = arguments["key"] { key("desfire.key", entry["key"]) }
         for name in ["globalPlatform.enc", "globalPlatform.mac"] { key(name, arguments["key"]) }
         let all = secrets.merging(SecretStore(records))
         // The session keys of GlobalPlatform follow from the static ones, for any number of sessions.
@@ -50,7 +51,8 @@ struct CardKnowledge: Sendable {
 
     private static func files(_ trace: Trace, _ secrets: SecretStore) -> [String: [UInt8]] {
         let wanted = ["EF.CardAccess", "EF.CardSecurity", "DG14", "DG15"]
-        guard trace.rows.contains(where: { $0.direction == .sent && $0.body.count > 4 && [0x22, 0x86, 0x88].contains($0.body[1]) })
+        guard
+            trace.rows.contains(where: { $0.direction == .sent && $0.body.count > 4 && [0x22, 0x86, 0x88].contains($0.body[1]) })
         else { return [:] }
         var decoder = TraceDecoder(interfaces: trace.interfaces, secrets: secrets, showsSecrets: true)
         decoder.hidesPieces = false
@@ -126,7 +128,8 @@ struct CardKnowledge: Sendable {
             let members = try? set.children(TLVRules(allowsFiller: false))
         else { return [] }
         return members.compactMap { member in
-            guard let parts = try? member.children(TLVRules(allowsFiller: false)), let first = parts.first, first.tag == 0x06 else {
+            guard let parts = try? member.children(TLVRules(allowsFiller: false)), let first = parts.first, first.tag == 0x06
+            else {
                 return nil
             }
             return (Array(first.value), Array(parts.dropFirst()))

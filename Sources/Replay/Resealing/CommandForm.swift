@@ -71,7 +71,7 @@ struct CommandForm: Sendable {
         var best: (bits: UInt32, span: Int)?
         for (number, span) in decoder.spans.enumerated() where Int(span.buffer) == wanted && span.bitCount > 0 {
             let bit = UInt32(truncatingIfNeeded: place * 8)
-            guard span.startBit < bit + 8, span.startBit + span.bitCount > bit else { continue }
+            guard span.startBit < bit &+ 8, span.startBit &+ span.bitCount > bit else { continue }
             if best.map({ span.bitCount <= $0.bits }) ?? true { best = (span.bitCount, number) }
         }
         return best.map { decoder.path(of: $0.span) }
@@ -96,7 +96,8 @@ struct CommandForm: Sendable {
         case 0x0C, 0x1C, 0x84, 0x94: return name != "globalPlatform.GP_EXTERNAL_AUTHENTICATE"
         case 0x90:
             guard ["D40", "EV1", "EV2"].contains(where: { decoder.hasLayer($0) }) else { return false }
-            return frame[1] == 0xAF && name != "desfire.AUTHENTICATE_PART_2" || [0x3D, 0x8D, 0x3B, 0x8B, 0xDB, 0xBA].contains(frame[1])
+            return frame[1] == 0xAF && name != "desfire.AUTHENTICATE_PART_2"
+                || [0x3D, 0x8D, 0x3B, 0x8B, 0xDB, 0xBA].contains(frame[1])
         default: return false
         }
     }

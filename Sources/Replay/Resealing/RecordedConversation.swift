@@ -31,6 +31,8 @@ struct RecordedConversation: Sendable {
     struct PACEPlan: Sendable {
         var identifier: [UInt8]
         var parameters: DomainParameters
+        /// As MSE:Set AT names it.
+        var password: UInt8
         var secret: [UInt8]
         var staticKey: KeyAgreementKeyPair?
         /// Names of certificate authorities, the newest last.
@@ -239,12 +241,13 @@ struct RecordedConversation: Sendable {
             block(name, "\(name) is not here: PACE cannot be run afresh")
             return nil
         }
-        var plan = PACEPlan(identifier: identifier, parameters: parameters, secret: secret)
+        var plan = PACEPlan(identifier: identifier, parameters: parameters, password: password, secret: secret)
         if identifier.count == 10, identifier[8] == 6 {
             plan.staticKey = knowledge.mappingPair(parameters)
             if plan.staticKey == nil {
                 block(
-                    CardKnowledge.chipKey, "the chip's key is not here: PACE with chip authentication mapping cannot be run afresh")
+                    CardKnowledge.chipKey,
+                    "the chip's key is not here: PACE with chip authentication mapping cannot be run afresh")
                 return nil
             }
         }
@@ -254,7 +257,9 @@ struct RecordedConversation: Sendable {
 
     private mutating func paceStep(_ data: [UInt8]) -> Agreement? {
         guard let paceBegan, case .paceStart(var plan)? = exchanges[paceBegan]?.agreement else { return nil }
-        guard let outer = try? TLV.first(in: data[...]), outer.tag == 0x7C, let objects = try? outer.children() else { return nil }
+        guard let outer = try? TLV.first(in: data[...]), outer.tag == 0x7C, let objects = try? outer.children() else {
+            return nil
+        }
         for object in objects {
             switch object.tag {
             case 0x80: plan.hasLongNonce = object.value.count > 16
@@ -287,7 +292,8 @@ struct RecordedConversation: Sendable {
         for key in keys {
             if let found = ActiveAuthenticationKey(key, signature: data, over: command.data) { return .signature(found) }
         }
-        notes.append("Active Authentication signs a fresh challenge, and the chip's key is not here: the recorded signature is given")
+        notes.append(
+            "Active Authentication signs a fresh challenge, and the chip's key is not here: the recorded signature is given")
         return nil
     }
 
@@ -306,62 +312,12 @@ struct RecordedConversation: Sendable {
         guard let enc = knowledge.secrets.value(named: "globalPlatform.enc"),
             let mac = knowledge.secrets.value(named: "globalPlatform.mac")
         else {
-            block("globalPlatform.enc", "the static keys of the security domain are not here: its channel cannot be opened afresh")
+            block(
+                "globalPlatform.enc", "the static keys of the security domain are not here: its channel cannot be opened afresh")
             return nil
         }
         exchanges[offered]?.agreement = .platformStart(enc: enc, mac: mac)
         self.offered = nil
         return .platformFinish
-    }
-}
-
-/// A chip's key of Active Authentication, and how it signs.
-struct ActiveAuthenticationKey: Sendable {
-    private enum Form { case recovery(Digest, shortTrailer: Bool), plain(Digest), sequence(Digest) }
-
-    private let key: SigningKey
-    private let form: Form
-
-    /// The way in which the recorded signature was made; nil when it is not this key's.
-    init?(_ key: SigningKey, signature: [UInt8], over challenge: [UInt8]) {
-        self.key = key
-        let digests: [Digest] = [.sha1, .sha224, .sha256, .sha384, .sha512]
-        if case .rsa = key.publicKey {
-            guard let opened = try? MessageRecovery.open(signature, with: key.publicKey),
-                (try? MessageRecovery.verifies(signature, rest: challenge, with: key.publicKey)) == true,
-                case .rsa(let modulus, _) = key.publicKey
-            else { return nil }
-            let length = MessageRecovery.recoverableLength(
-                modulusLength: modulus.count, digest: opened.digest, shortTrailer: true)
-            form = .recovery(opened.digest, shortTrailer: opened.recovered.count == length)
-            return
-        }
-        func verifies(_ scheme: SignatureScheme) -> Bool {
-            (try? key.publicKey.verifies(signature, over: challenge, by: scheme)) == true
-        }
-        if let digest = digests.first(where: { verifies(.ecdsaPlain($0)) }) {
-            form = .plain(digest)
-        } else if let digest = digests.first(where: { verifies(.ecdsa($0)) }) {
-            form = .sequence(digest)
-        } else {
-            return nil
-        }
-    }
-
-    func sign(_ challenge: [UInt8], draw: (Int) -> [UInt8]) -> [UInt8]? {
-        switch form {
-        case .recovery(let digest, let shortTrailer):
-            guard case .rsa(let modulus, _) = key.publicKey else { return nil }
-            let length = MessageRecovery.recoverableLength(
-                modulusLength: modulus.count, digest: digest, shortTrailer: shortTrailer)
-            return try? MessageRecovery.sign(
-                recovered: draw(length), rest: challenge, digest: digest, shortTrailer: shortTrailer, with: key)
-        case .plain(let digest):
-            let scheme = SignatureScheme.ecdsaPlain(digest)
-            return try? key.sign(challenge, by: scheme, random: draw(scheme.randomLength(for: key.publicKey)))
-        case .sequence(let digest):
-            let scheme = SignatureScheme.ecdsa(digest)
-            return try? key.sign(challenge, by: scheme, random: draw(scheme.randomLength(for: key.publicKey)))
-        }
     }
 }

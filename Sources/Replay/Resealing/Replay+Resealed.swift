@@ -79,7 +79,9 @@ extension Replay {
         }
         let comparison = Comparison(session: session, trace: trace, secrets: secrets, call: call, card: card, draws: recorded)
         var verdict = comparison.verdict(of: result)
-        if case .differs(var divergence) = verdict, case .command(_, let difference)? = card.difference, let path = difference.path {
+        if case .differs(var divergence) = verdict, case .command(_, let difference)? = card.difference,
+            let path = difference.path
+        {
             divergence.field?.path = path
             verdict = .differs(divergence)
         }
