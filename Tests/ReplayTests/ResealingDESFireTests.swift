@@ -70,25 +70,25 @@ import TraceFile
     @Test(arguments: channels) func aFreshSessionGivesTheSame(_ channel: Channel) async throws {
         let recorded = try await RecordedOperation(try Self.card(channel)) { try await Self.work($0, channel) }
         for seed in 1...20 as ClosedRange<UInt64> {
-            let report = await recorded.replay.runResealed(seed: seed) { try await Self.work($0, channel) }
-            #expect(report.isSame, "\(channel), seed \(seed): \(report.divergence?.description ?? report.blocked?.text ?? "")")
+            let report = await recorded.run(seed: seed) { try await Self.work($0, channel) }
+            #expect(report.isSame, "\(channel), seed \(seed): \(report.text)")
             if !report.isSame { break }
         }
     }
 
     @Test(arguments: channels) func anotherLengthIsNamedAtThePlainField(_ channel: Channel) async throws {
         let recorded = try await RecordedOperation(try Self.card(channel)) { try await Self.work($0, channel) }
-        let report = await recorded.replay.runResealed(seed: 3) { try await Self.work($0, channel, length: 21) }
+        let report = await recorded.run(seed: 3) { try await Self.work($0, channel, length: 21) }
         let divergence = try #require(report.divergence)
         #expect(divergence.kind == .command)
-        #expect(divergence.field?.path == "desfire.call.parameters.length", "\(divergence.field?.path ?? "")")
+        #expect(divergence.field?.path == "desfire.place.length", "\(divergence.field?.path ?? "")")
     }
 
     @Test(arguments: channels) func anotherKeyFailsAsAtARealCard(_ channel: Channel) async throws {
         let recorded = try await RecordedOperation(try Self.card(channel)) { try await Self.work($0, channel) }
         let other = try DESFireKey(channel.cipher, [UInt8](repeating: 0x5A, count: channel.cipher.keyLength))
         let answers = Answers()
-        let report = await recorded.replay.runResealed(seed: 3) { transport in
+        let report = await recorded.run(seed: 3) { transport in
             try await Self.work(try WatchedTransport(transport, answers: answers), channel, key: other)
         }
         #expect(!report.isSame)
@@ -104,5 +104,50 @@ import TraceFile
             try await Self.work($0, channel)
         }
         #expect(report.blocked?.reason == .key("desfire.key"))
+    }
+
+    // MARK: - NTAG 424 DNA
+
+    /// What is done with a tag; `file` is the one whose settings are asked for last.
+    private static func tag(_ transport: any NFCTagTransport, _ method: DESFireAuthentication, file: UInt8 = 3) async throws
+        -> String?
+    {
+        let select = try CommandAPDU(
+            cla: 0, ins: 0xA4, p1: 4, p2: 0x0C, data: Data([0xD2, 0x76, 0x00, 0x00, 0x85, 0x01, 0x01]), ne: nil)
+        _ = try await transport.sendAPDU(select)
+        var card = DESFireCard(transport: transport, chaining: .iso)
+        let key = try DESFireKey(.aes, [UInt8](repeating: 0, count: 16))
+        try await card.authenticate(keyNumber: 0, key: key, method: method)
+        var octets = [UInt8](try await card.cardUID())
+        try await card.write(2, offset: 0, Data([1, 2, 3, 4]), mode: .plain)
+        octets += try await card.read(2, length: 40, mode: .plain)
+        try await card.authenticate(keyNumber: 0, key: key, method: method == .lrpFirst ? .lrpNonFirst : .ev2NonFirst)
+        octets += try await card.cardUID()
+        octets += "\(try await card.fileSettings(file))".utf8
+        return Hex.encode(octets)
+    }
+
+    @Test(arguments: [DESFireAuthentication.ev2First, .lrpFirst]) func aTagGivesTheSame(_ method: DESFireAuthentication)
+        async throws
+    {
+        let card = method == .lrpFirst ? "virtual:ntag424?lrp" : "virtual:ntag424"
+        let recorded = try await RecordedOperation(card) { try await Self.tag($0, method) }
+        for seed in 1...20 as ClosedRange<UInt64> {
+            let report = await recorded.run(seed: seed) { try await Self.tag($0, method) }
+            #expect(report.isSame, "seed \(seed): \(report.text)")
+            if !report.isSame { break }
+        }
+        let other = await recorded.run(seed: 1) { try await Self.tag($0, method, file: 1) }
+        #expect(other.divergence?.kind == .command)
+        #expect(other.divergence?.field?.path.hasPrefix("desfire.") == true, "\(other.text)")
+    }
+
+    @Test(arguments: ["ntag424-ev2", "ntag424-lrp"]) func anotherKeyOfATagFails(_ name: String) async throws {
+        let key: [String: JSONValue] = [
+            "number": .integer(0), "type": "aes", "key": .string(String(repeating: "5A", count: 16)),
+        ]
+        let run = await ResealedRun(try ResealingTests.replay(name), seed: 1, changed: ["key": .object(key)])
+        #expect(!run.report.isSame)
+        #expect(run.passed.contains { $0.answer == [0x91, 0xAE] })
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CardCrypto
+import Flows
 import Foundation
 import Octets
 import SessionSupport
@@ -77,7 +78,16 @@ struct ResealedRun {
         passed = watched.withLock { $0?.passed.all ?? [] }
     }
 
-    var text: String { report.divergence?.description ?? report.blocked?.text ?? "same" }
+    var text: String { report.text }
+}
+
+extension ReplayReport {
+    /// How it went, for the comment of an expectation.
+    var text: String {
+        guard let divergence else { return blocked?.text ?? "same" }
+        return
+            "\(divergence) \(divergence.kind) \(divergence.field.map { "\($0)" } ?? "") \(divergence.thrown ?? "") \(divergence.notes)"
+    }
 }
 
 extension Replay {
@@ -141,5 +151,64 @@ struct RecordedOperation {
         let store = SecretStore(keys.map { SecretRecord(kind: .key, name: $0.key, octets: $0.value) })
         replay = try Replay(
             of: folder("a.pcapng"), secrets: try SecretStore.load(forTrace: folder("a.pcapng")).store.merging(store))
+    }
+
+    /// - Returns: how the run of `operation`, whose result is compared with that of the recorded one, went.
+    func run(seed: UInt64, _ operation: @Sendable (any NFCTagTransport) async throws -> String?) async -> ReplayReport {
+        await replay.runResealed(seed: seed) { transport in
+            try await operation(transport).map { try CanonicalJSON.encode($0) }
+        }
+    }
+}
+
+/// The recorded card asked step by step: the first step not served yet that a command equals, in any order; or what the test says.
+final class MatchedTransport: ISO7816TagTransporting, Sendable {
+    let matching: any Matching
+    private let steps: [RecordedSession.Step]
+    private let served = Mutex<Set<Int>>([])
+    private let asked = Mutex(0)
+    /// An answer that is not in the recording, by the number of the command.
+    private let own: [Int: [UInt8]]
+
+    init(_ matching: any Matching, _ steps: [RecordedSession.Step], own: [Int: [UInt8]] = [:]) {
+        self.matching = matching
+        self.steps = steps
+        self.own = own
+    }
+
+    var identifier: Data { Data() }
+    var initialAID: String { "" }
+    func send(_ data: Data) async throws -> Data { throw TransportError.unsupported("frames") }
+    var isUsedUp: Bool { served.withLock { $0.count } == steps.count }
+
+    func sendAPDU(_ apdu: CommandAPDU) async throws -> ResponseAPDU {
+        let number = asked.withLock { number in
+            defer { number += 1 }
+            return number
+        }
+        let command = matching.open(apdu.octets)
+        if let answer = own[number] { return try ResponseAPDU(bytes: matching.answer(to: command, with: answer)) }
+        let found = served.withLock { served in
+            let place = steps.indices.first { place in
+                !served.contains(place) && steps[place].command != nil && matching.difference(of: command, from: place) == nil
+            }
+            if let place { served.insert(place) }
+            return place
+        }
+        guard let found, case .response(let octets) = matching.answer(to: command, from: found) else {
+            throw TransportError(.timeout, detail: "command \(number) is not in the recording")
+        }
+        return try ResponseAPDU(bytes: octets.octets)
+    }
+}
+
+extension Replay {
+    /// The matching of the recorded call, and the steps that it matches.
+    func resealed(seed: UInt64) throws -> (matching: ResealedMatching, steps: [RecordedSession.Step]) {
+        let call = try #require(session.flowCall ?? session.calls.first)
+        let transport = session.transport(try #require(session.transports.first), during: call)
+        let matching = try ResealedMatching(
+            session, transport: transport, trace: trace, secrets: secrets, arguments: call.arguments, seed: seed)
+        return (matching, transport.steps)
     }
 }

@@ -39,8 +39,13 @@ struct CardKnowledge: Sendable {
         if case .array(let keys)? = arguments["keys"] {
             for case .object(let entry) in keys { key("desfire.key", entry["key"]) }
         }
+        if case .object(let entry)? = arguments["key"] { key("desfire.key", entry["key"]) }
         for name in ["globalPlatform.enc", "globalPlatform.mac"] { key(name, arguments["key"]) }
-        self.secrets = secrets.merging(SecretStore(records))
+        let all = secrets.merging(SecretStore(records))
+        // The session keys of GlobalPlatform follow from the static ones, for any number of sessions.
+        let isStatic = all.value(named: "globalPlatform.enc") != nil && all.value(named: "globalPlatform.mac") != nil
+        let sessionKeys: Set<String> = ["globalPlatform.sEnc", "globalPlatform.sMac", "globalPlatform.sRmac"]
+        self.secrets = isStatic ? SecretStore(all.records.filter { !sessionKeys.contains($0.name) }, session: all.session) : all
         files = Self.files(trace, secrets)
     }
 

@@ -44,7 +44,10 @@ struct CommandForm: Sendable {
             annotation.severity == .error && (annotation.code == .failed || annotation.code == .unopened)
         }
         if let failed {
-            failure = (decoder.text(of: failed), failed.span >= 0 ? decoder.path(of: Int(failed.span)) : "")
+            let slot = failed.check >= 0 ? decoder.program.checks[Int(failed.check)].slot : -1
+            let node = slot >= 0 ? decoder.program.slotNodes[slot].first : nil
+            let path = node.map { decoder.program.path($0) } ?? (failed.span >= 0 ? decoder.path(of: Int(failed.span)) : "")
+            failure = (decoder.text(of: failed), path)
         }
         compared = plain
         isProtected = isOpened || Self.isProtected(frame, decoder, name)
@@ -68,7 +71,7 @@ struct CommandForm: Sendable {
         var best: (bits: UInt32, span: Int)?
         for (number, span) in decoder.spans.enumerated() where Int(span.buffer) == wanted && span.bitCount > 0 {
             let bit = UInt32(truncatingIfNeeded: place * 8)
-            guard span.startBit < bit + 8, span.startBit + span.bitCount > bit else { continue }
+            guard span.startBit < bit &+ 8, span.startBit &+ span.bitCount > bit else { continue }
             if best.map({ span.bitCount <= $0.bits }) ?? true { best = (span.bitCount, number) }
         }
         return best.map { decoder.path(of: $0.span) }

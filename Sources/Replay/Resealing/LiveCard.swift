@@ -168,7 +168,8 @@ struct LiveCard: Sendable {
             return try PassportAgreement.basicAccess(data, seed: seed, challenge: now, chipKey: chipKey)
         case .paceStart(let plan):
             pace = try PACEAgreement(
-                identifier: plan.identifier, parameters: plan.parameters, secret: plan.secret, staticKey: plan.staticKey,
+                identifier: plan.identifier, parameters: plan.parameters, password: plan.password, secret: plan.secret,
+                staticKey: plan.staticKey,
                 authorities: plan.authorities, hasLongNonce: plan.hasLongNonce, padsKeys: plan.padsKeys)
             return nil
         case .paceStep:

@@ -31,6 +31,8 @@ struct RecordedConversation: Sendable {
     struct PACEPlan: Sendable {
         var identifier: [UInt8]
         var parameters: DomainParameters
+        /// As MSE:Set AT names it.
+        var password: UInt8
         var secret: [UInt8]
         var staticKey: KeyAgreementKeyPair?
         /// Names of certificate authorities, the newest last.
@@ -239,7 +241,7 @@ struct RecordedConversation: Sendable {
             block(name, "\(name) is not here: PACE cannot be run afresh")
             return nil
         }
-        var plan = PACEPlan(identifier: identifier, parameters: parameters, secret: secret)
+        var plan = PACEPlan(identifier: identifier, parameters: parameters, password: password, secret: secret)
         if identifier.count == 10, identifier[8] == 6 {
             plan.staticKey = knowledge.mappingPair(parameters)
             if plan.staticKey == nil {
@@ -317,56 +319,5 @@ struct RecordedConversation: Sendable {
         exchanges[offered]?.agreement = .platformStart(enc: enc, mac: mac)
         self.offered = nil
         return .platformFinish
-    }
-}
-
-/// A chip's key of Active Authentication, and how it signs.
-struct ActiveAuthenticationKey: Sendable {
-    private enum Form { case recovery(Digest, shortTrailer: Bool), plain(Digest), sequence(Digest) }
-
-    private let key: SigningKey
-    private let form: Form
-
-    /// The way in which the recorded signature was made; nil when it is not this key's.
-    init?(_ key: SigningKey, signature: [UInt8], over challenge: [UInt8]) {
-        self.key = key
-        let digests: [Digest] = [.sha1, .sha224, .sha256, .sha384, .sha512]
-        if case .rsa = key.publicKey {
-            guard let opened = try? MessageRecovery.open(signature, with: key.publicKey),
-                (try? MessageRecovery.verifies(signature, rest: challenge, with: key.publicKey)) == true,
-                case .rsa(let modulus, _) = key.publicKey
-            else { return nil }
-            let length = MessageRecovery.recoverableLength(
-                modulusLength: modulus.count, digest: opened.digest, shortTrailer: true)
-            form = .recovery(opened.digest, shortTrailer: opened.recovered.count == length)
-            return
-        }
-        func verifies(_ scheme: SignatureScheme) -> Bool {
-            (try? key.publicKey.verifies(signature, over: challenge, by: scheme)) == true
-        }
-        if let digest = digests.first(where: { verifies(.ecdsaPlain($0)) }) {
-            form = .plain(digest)
-        } else if let digest = digests.first(where: { verifies(.ecdsa($0)) }) {
-            form = .sequence(digest)
-        } else {
-            return nil
-        }
-    }
-
-    func sign(_ challenge: [UInt8], draw: (Int) -> [UInt8]) -> [UInt8]? {
-        switch form {
-        case .recovery(let digest, let shortTrailer):
-            guard case .rsa(let modulus, _) = key.publicKey else { return nil }
-            let length = MessageRecovery.recoverableLength(
-                modulusLength: modulus.count, digest: digest, shortTrailer: shortTrailer)
-            return try? MessageRecovery.sign(
-                recovered: draw(length), rest: challenge, digest: digest, shortTrailer: shortTrailer, with: key)
-        case .plain(let digest):
-            let scheme = SignatureScheme.ecdsaPlain(digest)
-            return try? key.sign(challenge, by: scheme, random: draw(scheme.randomLength(for: key.publicKey)))
-        case .sequence(let digest):
-            let scheme = SignatureScheme.ecdsa(digest)
-            return try? key.sign(challenge, by: scheme, random: draw(scheme.randomLength(for: key.publicKey)))
-        }
     }
 }

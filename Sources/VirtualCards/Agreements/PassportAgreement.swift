@@ -78,6 +78,7 @@ package struct PACEAgreement: Sendable {
     private var run: CardPACE
 
     /// - Parameters:
+    ///   - password: its number in MSE:Set AT (4.4.4.1).
     ///   - identifier: the value octets of the protocol's object identifier.
     ///   - secret: what the password's key is derived from: the whole SHA-1 of the MRZ information, the characters of the others.
     ///   - staticKey: the chip's static key, for chip authentication mapping.
@@ -86,10 +87,12 @@ package struct PACEAgreement: Sendable {
     ///   - padsKeys: whether DH public values are as long as p.
     /// - Throws: `6A80` for a protocol that is none.
     package init(
-        identifier: [UInt8], parameters: DomainParameters, secret: [UInt8], staticKey: KeyAgreementKeyPair?,
+        identifier: [UInt8], parameters: DomainParameters, password: UInt8, secret: [UInt8], staticKey: KeyAgreementKeyPair?,
         authorities: [[UInt8]], hasLongNonce: Bool, padsKeys: Bool
     ) throws(AgreementRefusal) {
-        guard let profile = PACEProfile(identifier: identifier, parameters: parameters) else {
+        guard let profile = PACEProfile(identifier: identifier, parameters: parameters),
+            let password = PassportPassword(rawValue: password)
+        else {
             throw AgreementRefusal(.wrongData)
         }
         var quirks: Set<PassportQuirk> = []
@@ -97,7 +100,7 @@ package struct PACEAgreement: Sendable {
         if padsKeys { quirks.insert(.paddedKeys) }
         do {
             run = try CardPACE(
-                profile, .mrz, secret: secret, staticKey: staticKey, authorityReferences: authorities, quirks: quirks)
+                profile, password, secret: secret, staticKey: staticKey, authorityReferences: authorities, quirks: quirks)
         } catch {
             throw AgreementRefusal(.conditionsNotSatisfied)
         }
@@ -108,15 +111,18 @@ package struct PACEAgreement: Sendable {
     /// - Parameters:
     ///   - data: the command's data field.
     ///   - draw: gives that many random octets.
-    /// - Throws: `6A80` for data that is none, `6300` for a key or a token that is wrong.
+    /// - Throws: `6A80` for data that is none, `6300` for a key or a token that is wrong; `63C2` for that of a PIN, whose tries are
+    ///   counted.
     package mutating func answer(
         _ data: [UInt8], draw: (Int) -> [UInt8]
     ) throws(AgreementRefusal) -> (data: [UInt8], keys: PassportAgreement.Keys?) {
+        let isAtPIN = run.password == .pin && run.isAtToken
         do throws(StatusWord) {
             let (octets, outcome) = try run.answer(data, draw: draw)
             return (TLV.encode(0x7C, octets), outcome.map { PassportAgreement.Keys($0.channel) })
         } catch {
-            throw AgreementRefusal(error)
+            let isCounted = isAtPIN && error == .authenticationFailed
+            throw AgreementRefusal(isCounted ? .triesLeft(PassportConfiguration.pinTries - 1) : error)
         }
     }
 }

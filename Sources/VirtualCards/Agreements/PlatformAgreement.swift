@@ -30,12 +30,14 @@ package struct PlatformAgreement: Sendable {
         do {
             channel = try ElementChannel(
                 keys: ElementKeySet(version: offer[10], isAES: isAES, keys: [enc, mac, mac], counter: counter),
-                option: isAES ? option & ~0x10 : option & ~0x40, holder: [], aid: [], hostChallenge: hostChallenge, random: random)
+                option: isAES ? option & ~0x10 : option & ~0x40, holder: [], aid: [], hostChallenge: hostChallenge, random: random
+            )
         } catch {
             throw AgreementRefusal(.conditionsNotSatisfied)
         }
         self.offer =
-            Array(offer[..<start]) + channel.cardChallenge + channel.cardCryptogram + offer[min(offer.count, start + length + 8)...]
+            Array(offer[..<start]) + channel.cardChallenge + channel.cardCryptogram
+            + offer[min(offer.count, start + length + 8)...]
     }
 
     /// The answer to INITIALIZE UPDATE.
