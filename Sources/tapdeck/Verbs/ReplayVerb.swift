@@ -11,9 +11,9 @@ enum ReplayVerb: Verb {
     static let name = "replay"
     static let summary = "play a recorded session back to the library and compare"
     static let synopsis = [
-        "replay FILE|DIR ... [--mode bytes|fields|resealed|each] [--order strict|loose] [--entropy recorded|fresh|seed:N]",
-        "    [--unrecorded stop|SW|next|nearest|model] [--speed recorded|0|X] [-k TEXT] [-x] [--jobs N] [--shard I/N]",
-        "    [--junit FILE] [--update] [--mrz-key KEY | --can CAN | --pin PIN | --key N=VALUE] [--dg LIST]",
+        "replay FILE|DIR ... [--mode bytes|fields|resealed|each] [--order strict|loose] [--entropy recorded|fresh|seed:N]"
+            + " [--unrecorded stop|SW|next|nearest|model] [--speed recorded|0|X] [-k TEXT] [-x] [--jobs N] [--shard I/N]"
+            + " [--junit FILE] [--update] [--mrz-key KEY | --can CAN | --pin PIN | --key N=VALUE] [--dg LIST]",
         "replay FILE [...] -- PROGRAM [ARG ...]",
     ]
     static let options =
