@@ -72,7 +72,7 @@ import VirtualCards
             return octets.reduce(0) { $0 << 8 | Int($1) } % max(1, limit)
         }
         var compared = 0
-        for _ in 0..<30 {
+        for _ in 0..<20 {
             var trace = replay.trace
             let rows = trace.rows.indices.filter { place in
                 guard case .apdu = trace.interfaces[trace.rows[place].interface].kind else { return false }
