@@ -6,7 +6,7 @@ import TraceFile
 import VirtualCards
 
 /// A document's chip as far as an opened trace shows it, with keys of its own: it can be opened afresh with the recorded password.
-struct PassportModel: Sendable {
+struct DocumentModel: Sendable {
     let copy: PassportCopy
     /// Commands in plain that the trace shows, with what each was answered; Le left out, class 0C under secure messaging.
     let known: Set<[UInt8]>

@@ -70,7 +70,7 @@ public final class TraceCard: CardEnd, Sendable {
         self.onGuess = onGuess
         let names = stage.policy.names
         self.names = names
-        if let passport = PassportModel(trace, secrets, replay.session, grammars),
+        if let passport = DocumentModel(trace, secrets, replay.session, grammars),
             let card = try? passport.copy.card(
                 seed: seed, identifier: uid,
                 observer: { command, answer in

@@ -16,7 +16,7 @@ import VirtualCards
 /// What other orders and answers of one's own ask of a channel, and what hostile octets do to it.
 @Suite struct ResealingPolicyTests {
     private func read(_ transport: any NFCTagTransport, _ groups: [DataGroupId]) async throws -> PassportModel {
-        let draws = SeededDraws(seed: 9, clock: SystemClock())
+        let draws = SeededDraws(seed: 9)
         return try await CardEnvironment.with(CardEnvironment(random: draws, clock: draws, readersAllowed: false)) {
             try await CoreExtendedNFC.readPassport(
                 transport: transport, mrzKey: specimenKey, dataGroups: groups, performActiveAuth: false)

@@ -11,6 +11,7 @@ import TestSupport
 import Testing
 import TraceFile
 import Tracing
+import VirtualCards
 
 @testable import Replay
 
@@ -211,4 +212,20 @@ extension Replay {
             session, transport: transport, trace: trace, secrets: secrets, arguments: call.arguments, seed: seed)
         return (matching, transport.steps)
     }
+}
+
+/// Random octets from a seed, a stream of its own for each label; the system's times.
+final class SeededDraws: RandomSource, EnvironmentClock {
+    private let seed: UInt64
+    private let streams = Mutex<[String: CardRandom]>([:])
+
+    init(seed: UInt64) { self.seed = seed }
+
+    func octets(_ count: Int, label: String) throws(EnvironmentError) -> [UInt8] {
+        streams.withLock { streams in
+            streams[label, default: CardRandom(seed: seed, use: "test \(label)")].octets(count)
+        }
+    }
+
+    func nanoseconds(_ kind: ClockKind) throws(EnvironmentError) -> Int64 { try SystemClock().nanoseconds(kind) }
 }

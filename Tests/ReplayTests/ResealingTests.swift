@@ -32,7 +32,7 @@ import TraceFile
         for seed in 1...20 as ClosedRange<UInt64> {
             let run = await ResealedRun(replay, seed: seed)
             #expect(run.report.isSame, "\(name), seed \(seed): \(run.text)")
-            #expect(run.report.mode == "resealed")
+            #expect(run.report.mode == .resealed)
             if !run.report.isSame { break }
         }
     }

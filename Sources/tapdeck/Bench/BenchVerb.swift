@@ -40,7 +40,9 @@ struct Benchmark: Sendable {
         ) { report, _ in try await ReplayBench.run(report) },
         Benchmark(
             name: "serve",
-            details: ["what an exchange of a program through our socket takes more than the card itself, beside vpcd's bare link."]
+            details: [
+                "what an exchange of a program through our socket takes more than the card itself, beside vpcd's bare link."
+            ]
         ) { report, arguments in try await ServeBench.run(report, isAlone: arguments.operands == ["serve"]) },
         Benchmark(
             name: "start",
