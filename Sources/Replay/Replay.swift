@@ -169,6 +169,13 @@ public struct Replay: Sendable {
         return (values, missing)
     }
 
+    /// What the recorded card is told: the recorded password is its own, whatever the run is given; one that is given stands for
+    /// one that is not at hand.
+    private func knowledge(of call: RecordedSession.Call?) -> [String: JSONValue] {
+        guard let call else { return options.arguments }
+        return call.missingArguments.isEmpty ? call.arguments : arguments(of: call).values
+    }
+
     private static let passwords: Set<String> = ["mrzKey", "can", "pin", "puk"]
 
     /// The mode that was asked for, or the strictest that the trace and its secrets allow.
@@ -236,7 +243,7 @@ public struct Replay: Sendable {
                 Stage(transport: transport, matching: $0, policy: policy)
             }
         case .resealed:
-            return resealed(transport, (call ?? session.flowCall).map { arguments(of: $0).values } ?? options.arguments).map {
+            return resealed(transport, knowledge(of: call ?? session.flowCall)).map {
                 Stage(transport: transport, matching: $0, policy: policy, notes: $0.notes)
             }
         }

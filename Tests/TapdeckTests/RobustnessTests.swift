@@ -47,9 +47,7 @@ import Testing
         for line in lines { #expect(line.count <= 80, "\(line)") }
         #expect(lines.contains { $0.contains("--help") })
         // Options of issues that are not built are absent.
-        for option in [
-            "--until", "--proxy", "--unrecorded", "--jobs", "--junit", "--rotate",
-        ] {
+        for option in ["--until", "--proxy", "--rotate"] {
             #expect(!outcome.outputText.contains(option), "\(option)")
         }
         #expect(outcome.outputText.contains("--socket") == ["serve", "virtual"].contains(verb))
