@@ -139,7 +139,7 @@ struct Comparison {
                     .init(path: "result", place: "", recorded: "threw \(recorded.case ?? "an error")", now: "returned"))
             }
             guard let text, let before = call.result, text != before else { return nil }
-            return divergence(resultField(recorded: before, now: text))
+            return resultField(recorded: before, now: text).map(divergence)
         case .failure(let error):
             let failure = FlowFailure.describe(error)
             if recorded.ok {
@@ -238,32 +238,35 @@ struct Comparison {
 
     private func name(of octets: [UInt8]) -> String { names.name(of: octets) }
 
-    /// The first path at which two results differ.
-    private func resultField(recorded: String, now: String) -> Divergence.Field {
+    /// The first path at which two results differ; nil when they differ in draws alone.
+    private func resultField(recorded: String, now: String) -> Divergence.Field? {
         guard let left = try? JSONValue.parse(recorded), let right = try? JSONValue.parse(now) else {
             return Divergence.Field(
                 path: "result", place: "", recorded: "\(recorded.count) characters", now: "\(now.count) characters")
         }
-        let (path, a, b) = firstDifference(left, right, path: "result") ?? ("result", left, right)
+        guard let (path, a, b) = firstDifference(left, right, draws.boundValues, path: "result") else { return nil }
         return Divergence.Field(path: path, place: "", recorded: a?.text ?? "absent", now: b?.text ?? "absent")
     }
 
     private func firstDifference(
-        _ left: JSONValue?, _ right: JSONValue?, path: String, depth: Int = 32
+        _ left: JSONValue?, _ right: JSONValue?, _ bound: BoundValues, path: String, depth: Int = 32
     ) -> (String, JSONValue?, JSONValue?)? {
         guard left != right else { return nil }
+        if case .string(let recorded)? = left, case .string(let now)? = right, bound.areOneDraw(recorded, now) { return nil }
         guard depth > 0 else { return (path, left, right) }
         if case .object(let a)? = left, case .object(let b)? = right {
             for key in Set(a.keys).union(b.keys).sorted() {
-                if let found = firstDifference(a[key], b[key], path: "\(path).\(key)", depth: depth - 1) { return found }
+                if let found = firstDifference(a[key], b[key], bound, path: "\(path).\(key)", depth: depth - 1) { return found }
             }
+            return nil
         }
         if case .array(let a)? = left, case .array(let b)? = right {
             for index in 0..<max(a.count, b.count) {
                 let one = a.indices.contains(index) ? a[index] : nil
                 let other = b.indices.contains(index) ? b[index] : nil
-                if let found = firstDifference(one, other, path: "\(path).\(index)", depth: depth - 1) { return found }
+                if let found = firstDifference(one, other, bound, path: "\(path).\(index)", depth: depth - 1) { return found }
             }
+            return nil
         }
         return (path, left, right)
     }

@@ -11,6 +11,8 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
         var drawn: [String: Int] = [:]
         var times: [String: Int] = [:]
         var given = 0
+        /// What was drawn that is not what was recorded.
+        var fresh: [BoundValues.Draw] = []
         var failure: EnvironmentError?
     }
 
@@ -42,11 +44,9 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
             switch entropy {
             case .recorded: break
             case .fresh:
-                state.given += 1
-                return try SystemRandomSource().octets(count, label: label)
+                return note(try SystemRandomSource().octets(count, label: label), label, index, &state)
             case .seed(let seed):
-                state.given += 1
-                return try Self.seeded(seed, label, index, count)
+                return note(try Self.seeded(seed, label, index, count), label, index, &state)
             }
             guard let octets = secrets.entropy(call: call, label: label, index: index) else {
                 throw fail(.drawNotRecorded, "\(label), draw \(index + 1): \(count) random bytes that were not recorded", &state)
@@ -60,6 +60,18 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
             return octets
         }
     }
+
+    /// What was drawn in place of recorded octets, for values of the result that are such a draw.
+    var boundValues: BoundValues { BoundValues(state.withLock { $0.fresh }) }
+
+    private func note(_ octets: [UInt8], _ label: String, _ index: Int, _ state: inout State) -> [UInt8] {
+        state.given += 1
+        let recorded = secrets.entropy(call: call, label: label, index: index)
+        if state.fresh.count < Self.mostNoted { state.fresh.append(.init(recorded: recorded, now: octets)) }
+        return octets
+    }
+
+    private static let mostNoted = 10_000
 
     /// Octets that depend on nothing but these.
     private static func seeded(_ seed: UInt64, _ label: String, _ index: Int, _ count: Int) throws(EnvironmentError) -> [UInt8] {
