@@ -144,7 +144,7 @@ struct SwiftFile: Sendable {
     @Test func nothingInSourcesIsUnwrappedByForce() throws {
         // A word, a bracket or a parenthesis with ! behind it, which is neither != nor the type of an imported pointer.
         for file in Self.sources {
-            #expect(file.places { $0.firstMatch(of: /[A-Za-z0-9_\)\]]!(?!=)/) != nil }.isEmpty)
+            #expect(file.places { $0.contains("!") && $0.firstMatch(of: /[A-Za-z0-9_\)\]]!(?!=)/) != nil }.isEmpty)
         }
     }
 
