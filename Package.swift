@@ -56,11 +56,12 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
         part("Octets", []),
+        part("Threads", []),
         part("CardCrypto", ["Octets", "CLibCrypto"]),
         part("TagTransport", ["Octets"]),
         part("GlobalPlatform", ["Octets", "CardCrypto", "TagTransport"]),
-        part("CardSockets", ["Octets"]),
-        part("PCSC", ["CPCSCLite", "Octets", "CardCrypto", "TagTransport"]),
+        part("CardSockets", ["Octets", "Threads"]),
+        part("PCSC", ["CPCSCLite", "Octets", "Threads", "CardCrypto", "TagTransport"]),
         part("CoreExtendedNFC", ["Octets", "CardCrypto", "TagTransport", "PCSC"]),
         part("SecureElementCredential", ["Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets"]),
         part("VirtualCards", ["Octets", "CardCrypto", "TagTransport", "CardSockets"]),
@@ -89,7 +90,7 @@ let package = Package(
         .executableTarget(
             name: "tapdeck",
             dependencies: [
-                "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "PCSC", "CoreExtendedNFC",
+                "Octets", "Threads", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets", "PCSC", "CoreExtendedNFC",
                 "SecureElementCredential", "VirtualCards", "Flows",
                 "TraceFile", "Tracing", "GrammarRuntime", "GrammarLanguage", "GrammarLibrary", "TraceDecoding", "Replay",
             ],
@@ -109,6 +110,7 @@ let package = Package(
             swiftSettings: strict
         ),
         tests(of: "Octets"),
+        tests(of: "Threads"),
         tests(of: "CardCrypto", ["Octets"]),
         tests(of: "TagTransport", ["Octets"]),
         tests(

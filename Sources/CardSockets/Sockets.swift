@@ -2,6 +2,7 @@
 
 import Glibc
 public import Octets
+import Threads
 
 /// Why a link to a reader could not be made or kept. Equality is on the code.
 public struct LinkError: CodedError {
@@ -94,29 +95,7 @@ func bindUnix(path: String) throws(LinkError) -> Int32 {
 }
 
 /// Starts a detached thread; false when the system gives none.
-func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
-    final class Box {
-        let body: @Sendable () -> Void
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-    var attributes = pthread_attr_t()
-    pthread_attr_init(&attributes)
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    let box = Unmanaged.passRetained(Box(body))
-    var thread = pthread_t()
-    let result = pthread_create(
-        &thread, &attributes,
-        { argument in
-            guard let argument else { return nil }
-            Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
-            return nil
-        },
-        box.toOpaque()
-    )
-    if result != 0 { box.release() }
-    return result == 0
-}
+func startThread(_ body: @escaping @Sendable () -> Void) -> Bool { DetachedThread.start(body) }
 
 /// Wakes a thread that sleeps. A ring is not lost when it comes before the wait. The mutex guards `rung` and `owner`.
 final class Bell: @unchecked Sendable {

@@ -73,7 +73,13 @@ public struct APDUScript: Sendable, Equatable {
         default:
             let octets: [UInt8]
             do { octets = try Hex.decode(String(decoding: units, as: UTF8.self)) } catch {
-                let text = error.code == .notADigit ? "not a hexadecimal digit" : "half a byte at the end"
+                let text =
+                    switch error.code {
+                    case .notADigit where units.dropFirst(error.offset).first == 0x3D:
+                        "= begins a line of its own, after its command's"
+                    case .notADigit: "not a hexadecimal digit"
+                    default: "half a byte at the end"
+                    }
                 throw APDUScriptError(.hexadecimal, line: line, column: column + error.offset, text)
             }
             do { return .command(try CommandAPDU(bytes: octets)) } catch {

@@ -44,12 +44,8 @@ public enum APDU4JImporter {
     /// - Throws: as ``importTrace(_:name:application:)``, and `notFound`, `noPermission`, `isDirectory`, `cannotRead`,
     ///   `tooLarge` for one over 64 MiB.
     public static func importFile(_ path: String, application: String = "tapdeck") throws(TraceFileError) -> ImportedTrace {
-        let octets = try OctetSource.load(path, limit: sizeLimit)
-        let name = path.split(separator: "/").last.map(String.init) ?? path
-        do throws(TraceFileError) {
-            return try importTrace(octets, name: name, application: application)
-        } catch {
-            throw TraceFileError(error.code, path: path, detail: error.detail)
+        try ImportedTrace.ofFile(path, limit: sizeLimit) { octets, name throws(TraceFileError) in
+            try importTrace(octets, name: name, application: application)
         }
     }
 

@@ -12,6 +12,21 @@ public struct ImportedTrace: Sendable {
     public var damage: TraceDamage?
 }
 
+extension ImportedTrace {
+    /// Loads a file, compressed with gzip or not, and makes a trace of its octets and name. What is thrown has the path.
+    static func ofFile(
+        _ path: String, limit: Int, _ make: (_ octets: [UInt8], _ name: String) throws(TraceFileError) -> ImportedTrace
+    ) throws(TraceFileError) -> ImportedTrace {
+        let octets = try OctetSource.load(path, limit: limit)
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        do throws(TraceFileError) {
+            return try make(octets, name)
+        } catch {
+            throw TraceFileError(error.code, path: path, detail: error.detail)
+        }
+    }
+}
+
 /// Makes traces of what a Proxmark3 saved with `trace save`.
 ///
 /// - Times: the device counts from the start of the capture and knows no time of day, so the trace's times begin at

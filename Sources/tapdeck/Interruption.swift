@@ -2,6 +2,7 @@
 
 import Glibc
 import Synchronization
+import Threads
 
 /// The end of a pipe that the signal handler writes to; set once, before the handler is.
 private nonisolated(unsafe) var wakeDescriptor: Int32 = -1
@@ -32,20 +33,13 @@ enum Interruption {
         action.sa_flags = SA_RESTART
         sigaction(SIGINT, &action, nil)
         sigaction(SIGTERM, &action, nil)
-        let thread = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
-        thread.initialize(to: waiting)
-        var handle = pthread_t()
-        pthread_create(
-            &handle, nil,
-            { argument in
-                guard let descriptor = argument?.assumingMemoryBound(to: Int32.self).pointee else { return nil }
-                var octet: UInt8 = 0
-                while true {
-                    let count = read(descriptor, &octet, 1)
-                    if count == 1 { Interruption.arrived() } else if count == 0 || errno != EINTR { return nil }
-                }
-            }, thread
-        )
+        _ = DetachedThread.start {
+            var octet: UInt8 = 0
+            while true {
+                let count = read(waiting, &octet, 1)
+                if count == 1 { Interruption.arrived() } else if count == 0 || errno != EINTR { return }
+            }
+        }
     }
 
     /// Runs `operation` so that an interruption cancels it. The operation cleans up; the command then ends with 130.

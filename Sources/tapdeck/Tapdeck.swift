@@ -38,7 +38,7 @@ enum Tapdeck {
                 throw Failure.usage("unknown command \(first)\(hint)", "tapdeck --help lists them")
             }
             let rest = Array(words.dropFirst())
-            if rest.prefix(while: { $0 != "--" }).contains("--help") {
+            if rest.first == "-h" || rest.prefix(while: { $0 != "--" }).contains("--help") {
                 HelpText.text(for: verb).forEach(terminal.result)
                 return .fine
             }

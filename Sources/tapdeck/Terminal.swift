@@ -14,26 +14,30 @@ struct Terminal: Sendable {
     var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
     /// A line of the result.
-    func result(_ line: String) { Terminal.write(line + "\n", to: STDOUT_FILENO) }
+    func result(_ line: String) { Terminal.write(Terminal.visible(line) + "\n", to: STDOUT_FILENO) }
 
-    /// Lines of the result, as they are.
-    func result(_ text: borrowing TextBuffer) { Terminal.write(text.octets, to: STDOUT_FILENO) }
+    /// Lines of the result.
+    func result(_ text: borrowing TextBuffer) {
+        guard Terminal.mayHaveControl(text.octets) else { return Terminal.write(text.octets, to: STDOUT_FILENO) }
+        Terminal.write(Terminal.visible(String(decoding: text.octets, as: UTF8.self)), to: STDOUT_FILENO)
+    }
 
     /// A heading, a closing line, a note.
     func note(_ line: String) {
-        if !isQuiet { Terminal.write(line + "\n", to: STDERR_FILENO) }
+        if !isQuiet { Terminal.write(Terminal.visible(line) + "\n", to: STDERR_FILENO) }
     }
 
     /// An error: what is not so first, facts and remedies in the lines after it.
     func error(_ lines: [String]) {
         guard let first = lines.first else { return }
-        Terminal.write("tapdeck: \(first)\n", to: STDERR_FILENO)
-        for line in lines.dropFirst() { Terminal.write("  \(line)\n", to: STDERR_FILENO) }
+        Terminal.write("tapdeck: \(Terminal.visible(first))\n", to: STDERR_FILENO)
+        for line in lines.dropFirst() { Terminal.write("  \(Terminal.visible(line))\n", to: STDERR_FILENO) }
     }
 
     /// One stage of long work. At a terminal the line of the same stage is redrawn; elsewhere a finished stage is one line.
     func stage(_ line: String, isFinished: Bool) {
         if isQuiet { return }
+        let line = Terminal.visible(line)
         if errorIsTerminal {
             Terminal.write("\r\u{1B}[K\(line)\(isFinished ? "\n" : "")", to: STDERR_FILENO)
         } else if isFinished {
@@ -56,6 +60,39 @@ struct Terminal: Sendable {
             Terminal.write("\n", to: STDERR_FILENO)
         }
         return readLine()
+    }
+
+    /// Control characters as `\u001B`, which means the same inside a JSON text: what a card or a file says must not steer the terminal.
+    static func visible(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        return text.unicodeScalars.reduce(into: "") { shown, scalar in
+            if isControl(scalar) {
+                shown += "\\u00\(Hex.encode([UInt8(truncatingIfNeeded: scalar.value)]))"
+            } else {
+                shown.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
+    /// C0 but for tab and the end of a line, DEL, C1 (ISO/IEC 6429).
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 && scalar != "\t" && scalar != "\n" || (0x7F...0x9F).contains(scalar.value)
+    }
+
+    /// False where no octet can belong to a control character. Without a way out of the loop, which makes it one of vectors: long
+    /// results must not wait for it.
+    private static func mayHaveControl(_ octets: [UInt8]) -> Bool {
+        octets.withUnsafeBufferPointer { octets in
+            var found: UInt8 = 0
+            for octet in octets {
+                let isAllowed: UInt8 = octet == 0x0A || octet == 0x09 ? 1 : 0
+                let isLow: UInt8 = octet < 0x20 ? 1 : 0
+                // C1 is C2 80 to C2 9F in UTF-8.
+                let isOther: UInt8 = octet == 0x7F || octet == 0xC2 ? 1 : 0
+                found |= isLow & (isAllowed ^ 1) | isOther
+            }
+            return found != 0
+        }
     }
 
     /// Writes all of `text`; a reader that has gone away ends it.

@@ -76,7 +76,7 @@ struct PlainCard: NFCTagTransport {
         ("!wait 99999999999999999999", .wait, 1, 1),
         ("= 9000", .nothingToCheck, 1, 1), ("00B0000000\n!reset\n= 9000", .nothingToCheck, 3, 1),
         ("00B0000000\n= 9", .hexadecimal, 2, 1),
-        ("00B0000000\n = 90xx", .hexadecimal, 2, 6), ("é", .hexadecimal, 1, 1),
+        ("00B0000000\n = 90xx", .hexadecimal, 2, 6), ("é", .hexadecimal, 1, 1), ("00B0000000 = 9000", .hexadecimal, 1, 12),
     ])
     func aFaultHasItsLineAndColumn(text: String, code: APDUScriptError.Code, line: Int, column: Int) {
         let error = #expect(throws: APDUScriptError.self) { try APDUScript(text) }

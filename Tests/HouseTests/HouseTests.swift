@@ -83,8 +83,8 @@ struct SwiftFile: Sendable {
 
     /// The house's targets in the order in which they may depend on each other: one imports only what stands above it.
     private static let order = [
-        "CPCSCLite", "CLibCrypto", "CPcap", "CZlib", "Octets", "CardCrypto", "TagTransport", "GlobalPlatform", "CardSockets",
-        "PCSC",
+        "CPCSCLite", "CLibCrypto", "CPcap", "CZlib", "Octets", "Threads", "CardCrypto", "TagTransport", "GlobalPlatform",
+        "CardSockets", "PCSC",
         "CoreExtendedNFC",
         "SimulatedSecureElement", "SecureElementCredential", "VirtualCards", "Flows", "TraceFile", "Tracing", "GrammarRuntime",
         "GrammarLanguage", "GrammarLibrary", "TraceDecoding", "Replay", "Fuzzing", "tapdeck",
@@ -110,7 +110,8 @@ struct SwiftFile: Sendable {
         ("VirtualCards", ["CoreExtendedNFC", "SecureElementCredential", "PCSC"]),
         ("Flows", ["TraceFile"]), ("TraceFile", ["TagTransport", "CardCrypto", "PCSC", "CoreExtendedNFC"]), ("Replay", ["PCSC"]),
         ("TraceDecoding", ["PCSC", "CoreExtendedNFC"]), ("TagTransport", ["PCSC", "CardCrypto"]), ("CardSockets", ["PCSC"]),
-        ("Octets", ["Foundation", "FoundationEssentials"]), ("CardCrypto", ["Foundation", "FoundationEssentials"]),
+        ("Octets", ["Foundation", "FoundationEssentials"]), ("Threads", ["Foundation", "FoundationEssentials"]),
+        ("CardCrypto", ["Foundation", "FoundationEssentials"]),
         ("GrammarRuntime", ["Foundation", "FoundationEssentials"]),
     ]
 
@@ -143,7 +144,7 @@ struct SwiftFile: Sendable {
     @Test func nothingInSourcesIsUnwrappedByForce() throws {
         // A word, a bracket or a parenthesis with ! behind it, which is neither != nor the type of an imported pointer.
         for file in Self.sources {
-            #expect(file.places { $0.firstMatch(of: /[A-Za-z0-9_\)\]]!(?!=)/) != nil }.isEmpty)
+            #expect(file.places { $0.contains("!") && $0.firstMatch(of: /[A-Za-z0-9_\)\]]!(?!=)/) != nil }.isEmpty)
         }
     }
 
@@ -227,7 +228,7 @@ struct SwiftFile: Sendable {
 
     /// A detached task and a thread of one's own do not inherit the environment, so a draw in one would not be recorded.
     @Test func theLibraryStartsNoTaskThatLosesTheEnvironment() {
-        let words = ["Task.detached", "Thread(", "Thread.detach", "pthread_create", "DispatchQueue"]
+        let words = ["Task.detached", "Thread(", "Thread.detach", "DetachedThread", "pthread_create", "DispatchQueue"]
         for file in Self.sources
         where ["CoreExtendedNFC", "SecureElementCredential", "Flows", "TagTransport"].contains(file.target) {
             #expect(file.places { line in words.contains { line.contains($0) } }.isEmpty)

@@ -394,10 +394,8 @@ struct PCSCTests {
                     _ = try await transport.sendAPDU(select)
                     times.append(ContinuousClock.now - start)
                 }
-                let median = times.sorted()[250]
-                print("SELECT through pcscd and the link, median of 500: \(median)")
-                // Nagle's rule against delayed acknowledgements costs 44 ms a command; 20 ms is far from either figure.
-                #expect(median < .milliseconds(20))
+                // Nagle's rule against delayed acknowledgements costs 44 ms a command, every one; a busy machine slows some alone.
+                #expect(times.sorted()[50] < .milliseconds(20))
             }
         }
     }

@@ -3,6 +3,7 @@
 import Glibc
 import Synchronization
 import TagTransport
+import Threads
 
 /// One PC/SC context with the one thread that calls it.
 ///
@@ -106,7 +107,7 @@ final class CallBreaker: Sendable {
             return !state.broken && !state.ended
         }
         guard needed else { return }
-        _ = Pthread.start { [self] in
+        _ = DetachedThread.start { [self] in
             while !state.withLock({ $0.ended }) {
                 library.cancel(context)
                 usleep(2_000)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Synchronization
+import Threads
 
 /// The thread behind a stream of reader events.
 enum ReaderWatch {
@@ -11,7 +12,7 @@ enum ReaderWatch {
         AsyncStream { continuation in
             let stop = StopFlag()
             continuation.onTermination = { _ in stop.stop() }
-            let started = Pthread.start {
+            let started = DetachedThread.start {
                 do throws(PCSCError) {
                     let context = try library.establish()
                     defer { library.release(context) }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Threads
 
 /// A thread of its own for calls that block, one job after the other, bridged to async callers by continuations.
 ///
@@ -12,7 +13,7 @@ final class WorkerThread: Sendable {
     init() {
         let queue = JobQueue()
         self.queue = queue
-        if !Pthread.start({ queue.work() }) { queue.finish() }
+        if !DetachedThread.start({ queue.work() }) { queue.finish() }
     }
 
     deinit { queue.finish() }
@@ -31,34 +32,6 @@ final class WorkerThread: Sendable {
 
     /// Lets the thread end after the jobs that wait already.
     func finish() { queue.finish() }
-}
-
-/// Threads that belong to no pool.
-enum Pthread {
-    /// Starts a detached thread that runs `body`; false when the system gives none.
-    static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
-        final class Box {
-            let body: @Sendable () -> Void
-            init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-        }
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        let box = Unmanaged.passRetained(Box(body))
-        var thread = pthread_t()
-        let result = pthread_create(
-            &thread, &attributes,
-            { argument in
-                guard let argument else { return nil }
-                Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
-                return nil
-            },
-            box.toOpaque()
-        )
-        if result != 0 { box.release() }
-        return result == 0
-    }
 }
 
 /// A queue of jobs that one thread works off. The mutex guards `jobs` and `finished`.

@@ -34,7 +34,7 @@ enum ProgramReplay {
         for card in cards {
             let report = card.report()
             // Not a note: it is the result, and stands on standard error because standard output is the program's.
-            for line in served.verdict(report) { Terminal.write("\(line)\n", to: STDERR_FILENO) }
+            for line in served.verdict(report) { Terminal.write("\(Terminal.visible(line))\n", to: STDERR_FILENO) }
             worst = max(worst, ServedTrace.status(of: report))
         }
         terminal.note("program  \(program[0]) \(end)")

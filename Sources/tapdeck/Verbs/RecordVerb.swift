@@ -15,8 +15,8 @@ enum RecordVerb: Verb {
     static let name = "record"
     static let summary = "run a flow over a card and keep everything that passes"
     static let synopsis = [
-        "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] passport",
-        "    --mrz-key KEY | --can CAN | --number N --birth D --expiry D [--dg LIST] [--csca FILE]",
+        "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] passport "
+            + "--mrz-key KEY | --can CAN | --number N --birth D --expiry D [--dg LIST] [--csca FILE]",
         "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] apdu SCRIPT",
         "record [-o FILE] [--reader NAME|N | --card virtual:KIND[?OPTIONS]] [--wait S] desfire|ntag424|ndef [--key N=VALUE ...]",
         "record [-o FILE] [--rules RULES] [--real-time] [--element simulated|reader] [--store DIR] [--key KEY] credential STEPS",
@@ -32,7 +32,7 @@ enum RecordVerb: Verb {
             OptionSpec("--no-secrets", .none, "keep no secrets: such a trace cannot be replayed by itself"),
         ] + PassportOptions.specs + CardKeyOptions.specs + CredentialRecording.specs
     static let details = [
-        "SCRIPT has a command in hex a line; # comments; !reset, !remove, !wait MS; = HEX or = 90?? checks the answer.",
+        "SCRIPT has a command in hex a line; # comments; !reset, !remove, !wait MS; a line = HEX or = 90?? checks the answer before it.",
         "An MRZ key has < in it and must be quoted: --mrz-key 'L898902C<369080619406236'",
         "virtual:KIND?options=FILE takes the card's options from a file; tapdeck virtual --help lists them.",
         "STEPS has a call of a credential session a line: enterWiredMode C1; -> RESULT or throws ERROR checks it; wait 16 s.",

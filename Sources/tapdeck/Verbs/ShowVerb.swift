@@ -23,7 +23,7 @@ enum ShowVerb: Verb {
     static let details = [
         "EXPR: a field's path, == != < <= > >= contains, && || !, parentheses; a name may leave out middle parts.",
         "N is an exchange's number; 8-11 is a range, 31- all from there on.",
-        "Status 0, also for a file that ends inside its last record; 3 for one that is damaged.",
+        "Status 0, also for a file that ends inside its last record; 1 when it has no exchange N, 3 for one that is damaged.",
     ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
@@ -87,12 +87,15 @@ private struct View: Sendable {
         var batch: [DecodedRow] = []
         var slots = SlotNames()
         var writing: Task<Output, Never>?
+        var unmet = ranges
         while let item = reader.next() {
             switch item {
             case .interface(_, let interface):
                 decoder.add(interface)
                 slots.add(interface)
-            case .row(let row): batch.append(decoder.push(row))
+            case .row(let row):
+                if !unmet.isEmpty, let packet = row.packetID { unmet.removeAll { $0.contains(packet) } }
+                batch.append(decoder.push(row))
             case .header, .secrets: break
             }
             guard batch.count >= View.piece else { continue }
@@ -103,7 +106,15 @@ private struct View: Sendable {
         if let writing { output = await writing.value }
         output = output.taking(batch, slots)
         output.end(decoder.authentication)
-        return TraceAccess.report(reader.damage, of: path, terminal)
+        let status = TraceAccess.report(reader.damage, of: path, terminal)
+        guard !unmet.isEmpty else { return status }
+        terminal.error(["\(path) has no exchange \(unmet.map(View.text).joined(separator: ", "))"])
+        return max(status, .notSo)
+    }
+
+    private static func text(_ range: ClosedRange<UInt64>) -> String {
+        if range.lowerBound == range.upperBound { return "\(range.lowerBound)" }
+        return range.upperBound == .max ? "\(range.lowerBound)-" : "\(range.lowerBound)-\(range.upperBound)"
     }
 
     func isWanted(_ packet: UInt64?) -> Bool {

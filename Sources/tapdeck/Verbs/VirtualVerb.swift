@@ -12,7 +12,7 @@ enum VirtualVerb: Verb {
     static var details: [String] {
         var lines = ["KIND and its own options:"]
         for kind in VirtualCardCatalog.kinds {
-            lines.append("  \(pad(kind.name, 12)) \(kind.summary)")
+            lines.append("  \(pad(kind.name, 14)) \(kind.summary)")
             for option in kind.options {
                 lines.append("    \(pad("--\(option.name)\(option.placeholder.map { " \($0)" } ?? "")", 22)) \(option.summary)")
             }
