@@ -172,6 +172,7 @@ extension Compiler {
         for (state, list) in listed.enumerated() {
             shadows(list, info.states[state])
             info.transitions[state] = list.map(\.1)
+            info.allowed.append(allowed(list, syntax.outside))
         }
         for state in syntax.states where !entered.contains(state.name.text) && !syntax.resyncs {
             diagnostics.add(.unusedState, state.name.place, "no transition leads to state \(state.name.text)", severity: .warn)
@@ -231,6 +232,18 @@ extension Compiler {
         _ = aside { compiler in body = compiler.statements(syntax.statements, &scope, &effects) }
         result.body = body
         return result
+    }
+
+    /// The events that succeed without a word against it, aside from those that no program causes.
+    private func allowed(_ list: [(TransitionSyntax, SessionInfo.Transition)], _ outside: Set<String>) -> [String] {
+        var names: [String] = []
+        for (syntax, made) in list where made.contested < 0 && !isError(made.outcome) {
+            let isWarned = syntax.statements.contains { if case .note(.warn, _) = $0 { true } else { false } }
+            for case .named(let name) in made.events where !isWarned && !outside.contains(name) && !names.contains(name) {
+                names.append(name)
+            }
+        }
+        return names
     }
 
     private mutating func shadows(_ list: [(TransitionSyntax, SessionInfo.Transition)], _ state: String) {

@@ -130,8 +130,12 @@ extension Parser {
                     result.variables.append(VariableSyntax(name: name, type: type, size: size, isGiven: isGiven))
                 } while parser.accept(",")
             } else if parser.accept("event") {
+                let isOutside = parser.at("outside") && parser.peek(1).kind == .name
+                if isOutside { parser.advance() }
                 repeat {
-                    result.events.append(try parser.name("an event"))
+                    let name = try parser.name("an event")
+                    result.events.append(name)
+                    if isOutside { result.outside.insert(name.text) }
                     if parser.at("(") { result.carried += try parser.parameters() }
                 } while parser.accept(",")
             } else if parser.accept("state") {

@@ -235,6 +235,8 @@ struct SessionSyntax {
     var name: Name
     var variables: [VariableSyntax] = []
     var events: [Name] = []
+    /// Those of them that no program causes.
+    var outside: Set<String> = []
     /// What events carry: `call.data`, `elapsed`.
     var carried: [ParameterSyntax] = []
     var states: [State] = []

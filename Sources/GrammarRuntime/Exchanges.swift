@@ -149,14 +149,14 @@ extension Machine {
 
     private mutating func illegal(_ session: Int, _ current: Int, _ name: String) {
         let info = program.tables.sessions[session]
-        var allowed: [String] = []
-        for transition in info.transitions[current] {
-            for case .named(let name) in transition.events where !allowed.contains(name) { allowed.append(name) }
-        }
+        let allowed = info.allowed.indices.contains(current) ? info.allowed[current] : []
         annotations.append(
             Annotation(
                 .illegal, .error, blame: .program, template: info.illegal,
-                values: [.word(name), .word(info.states[current]), .word(allowed.joined(separator: ", "))]))
+                values: [
+                    .word(name), .word(info.states[current]),
+                    .word(allowed.isEmpty ? "nothing" : allowed.joined(separator: ", ")),
+                ]))
     }
 
     private func matches(

@@ -76,6 +76,8 @@ package struct SessionInfo: Sendable {
     package var illegal = -1
     package var resyncs = false
     package var events: [String] = []
+    /// By state: what a program may do there, for the text of an illegal event.
+    package var allowed: [[String]] = []
     package var variables: [Int] = []
     package init(name: String, grammar: String) { (self.name, self.grammar) = (name, grammar) }
 }

@@ -34,6 +34,8 @@ extension Machine {
     private mutating func decode(_ info: DecodeInfo) {
         let (response, command) = (popValue() ?? .none, popValue() ?? .none)
         isUnknown = false
+        // The row itself is none of these messages: its own octets are buffer 0.
+        if buffers.count == 0 { _ = addBuffer([], .frame, source: -1) }
         var number: Int?
         if case .octets(let octets) = command, info.request >= 0, let buffer = addBuffer(octets, .opened, source: -1) {
             parse(root: info.request, buffer: buffer)

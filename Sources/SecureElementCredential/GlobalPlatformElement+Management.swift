@@ -10,7 +10,7 @@ extension GlobalPlatformElement {
     /// A credential whose instances are all gone is dropped, with what it leaves behind; one of which a part is gone has failed.
     public func credentials() async throws(SecureElementError) -> [StoredCredential] {
         guard host.keys != nil else { return registry.credentials }
-        return try await mapping {
+        return try await managing {
             try await openDomain()
             let entries = try await host.getStatus(.applications)
             let states = Dictionary(entries.map { ($0.aid, $0) }, uniquingKeysWith: { first, _ in first })
@@ -50,7 +50,7 @@ extension GlobalPlatformElement {
             $0.configuration == configuration.identifier && $0.installation == .installed
         }
         guard !isLoaded else { return }
-        let free: Int? = try await mapping {
+        let free: Int? = try await managing {
             do {
                 try await host.select()
                 return try await host.freeResources().nonVolatile
@@ -72,14 +72,14 @@ extension GlobalPlatformElement {
         }
         do throws(SecureElementError) {
             let plan = credential.instances
-            credential.instances = try await mapping { try await install(configuration, as: plan) }
+            credential.instances = try await managing { try await install(configuration, as: plan) }
             credential.installation = .installed
         } catch {
             // The card went away: the next session goes on.
             if error.code == .busy || error.code == .takenBack { return credential }
             // Nothing half there stays; what cannot be removed now is removed with the credential.
             let half = credential
-            _ = try? await mapping {
+            _ = try? await managing {
                 try await openDomain()
                 try await removeAll(of: half)
             }
@@ -164,7 +164,7 @@ extension GlobalPlatformElement {
     public func delete(_ identifier: UUID) async throws(SecureElementError) {
         guard let credential = registry.credential(identifier) else { return }
         if !credential.instances.isEmpty {
-            try await mapping {
+            try await managing {
                 try await openDomain()
                 try await removeAll(of: credential)
             }

@@ -13,6 +13,14 @@ public protocol AuthorizationBroker: Sendable {
     func deliverAuthorization(to instances: [[UInt8]]) async
 }
 
+/// Keeps other programs from a secure element for as long as an operation lasts: a transaction of PC/SC.
+public protocol ElementHolding: Sendable {
+    /// Waits until nobody else has the element, then keeps it. An element that is not there is no error: the next command says so.
+    func hold() async
+    /// Lets it go.
+    func letGo() async
+}
+
 /// A GlobalPlatform secure element behind any transport: a card in a reader, or the simulated element in this process.
 ///
 /// One connection carries the wired and, without a ``ContactlessInterface``, the contactless interface too; it is never reset
@@ -25,6 +33,7 @@ public actor GlobalPlatformElement: SecureElement {
     let configurations: [ProductConfiguration]
     private let broker: (any AuthorizationBroker)?
     private let interface: ContactlessInterface?
+    private let holding: (any ElementHolding)?
     /// Nil until it was asked for.
     private var hasContactlessRegistry: Bool?
     /// What a reader has selected, and which instance that is.
@@ -37,10 +46,12 @@ public actor GlobalPlatformElement: SecureElement {
     ///   - registry: what the host knows of the credentials.
     ///   - broker: hands on the person's authorisation; nobody does when nil.
     ///   - contactless: the element's contactless interface; the connection serves for it when nil.
+    ///   - holding: keeps other programs away while something is managed, whose steps belong together; nil where there are none.
     public init(
         transport: any NFCTagTransport, keys: GlobalPlatformKeys?, configurations: [ProductConfiguration],
-        registry: CredentialRegistry, broker: (any AuthorizationBroker)? = nil, contactless: ContactlessInterface? = nil
+        registry: CredentialRegistry, broker: (any AuthorizationBroker)? = nil, contactless: ContactlessInterface? = nil, holding: (any ElementHolding)? = nil
     ) {
+        self.holding = holding
         self.transport = transport
         host = GlobalPlatformHost(transport: PlainChaining(transport: transport), keys: keys)
         self.configurations = configurations
@@ -53,14 +64,14 @@ public actor GlobalPlatformElement: SecureElement {
 
     public func open() async throws(SecureElementError) {
         hasContactlessRegistry = nil
-        try await mapping(isBefore: true) { _ = try await host.select() }
+        try await managing(isBefore: true) { _ = try await host.select() }
     }
 
     public func close() async { await host.forgetChannel() }
 
     /// Nothing, unless the card's production data (`9F7F`) and a certificate (`7F21`) can be read.
     public func information() async throws(SecureElementError) -> CredentialSession.SecureElementInfo? {
-        try await mapping {
+        try await managing {
             do {
                 try await host.select()
                 let production = try await host.getData(0x9F7F)
@@ -106,14 +117,14 @@ public actor GlobalPlatformElement: SecureElement {
     public func activateContactless(instances: [[UInt8]]) async throws(SecureElementError) {
         contactlessInstance = nil
         contactlessAID = []
-        try await mapping { try await setAvailability(true, of: instances) }
+        try await managing { try await setAvailability(true, of: instances) }
         interface?.expose(instances)
     }
 
     public func deactivateContactless(instances: [[UInt8]]) async throws(SecureElementError) {
         contactlessInstance = nil
         interface?.withdraw()
-        try await mapping {
+        try await managing {
             try await setAvailability(false, of: instances)
             _ = try await host.select()
         }
@@ -175,7 +186,7 @@ public actor GlobalPlatformElement: SecureElement {
     }
 
     public func counter(ofSecurityDomain aid: [UInt8]) async throws(SecureElementError) -> Int? {
-        try await mapping {
+        try await managing {
             do {
                 try await host.select(aid)
                 return try await host.sequenceCounter()
@@ -200,6 +211,19 @@ public actor GlobalPlatformElement: SecureElement {
         } catch {
             throw SecureElementError(.fault, "\(error)")
         }
+    }
+
+    /// The same for steps that no other program may come between.
+    func managing<Value: Sendable>(
+        isBefore: Bool = false, _ body: () async throws -> Value
+    ) async throws(SecureElementError) -> Value {
+        await holding?.hold()
+        let result: Result<Value, SecureElementError>
+        do throws(SecureElementError) { result = .success(try await mapping(isBefore: isBefore, body)) } catch {
+            result = .failure(error)
+        }
+        await holding?.letGo()
+        return try result.get()
     }
 
     private static func map(_ error: TransportError, isBefore: Bool) -> SecureElementError {

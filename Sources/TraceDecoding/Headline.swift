@@ -21,7 +21,8 @@ extension GrammarIndex {
             guard let name = instruction(command.ins), info.label.hasPrefix(name + " ") else { return label(info) }
             return name + detail(command, in: place)
         }
-        if command.cla > 0x80 { return "command \(Hex.encode([command.cla, command.ins]))" }
+        // In a proprietary class an instruction means what its application says (ISO/IEC 7816-4 5.4.1).
+        if command.cla > 0x80 || (command.cla == 0x80 && info == nil) { return "command \(Hex.encode([command.cla, command.ins]))" }
         let name = info.map(label) ?? instruction(command.ins) ?? "command \(Hex.encode([command.cla, command.ins]))"
         return name + detail(command, in: place)
     }

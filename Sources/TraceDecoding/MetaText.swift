@@ -147,6 +147,7 @@ enum MetaText {
         case "connect": decoded.summary = "card in\(atr)"
         case "reset": decoded.summary = "card reset\(atr)"
         case "removal": decoded.summary = "card taken out"
+        case "powerOff": decoded.summary = "power off"
         case "control":
             decoded.summary =
                 "reader control \(row.control.map { Hex.encode([UInt8(truncatingIfNeeded: $0 >> 24), UInt8(truncatingIfNeeded: $0 >> 16), UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0)]) } ?? "")"

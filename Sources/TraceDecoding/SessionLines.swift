@@ -152,7 +152,11 @@ struct SessionLines: Sendable {
         // The exchange stands for it.
         if call.name == "transceive", end.ok { return before }
         var whole = call.start
-        whole.what = end.ok ? call.text : "\(call.text) threw \(end.case ?? "an error")"
+        if !end.ok {
+            let error = "threw \(end.case ?? "an error")"
+            let room = SummaryLine.answerColumn - SummaryLine.whatColumn
+            if call.text.columns + error.columns + 1 < room { whole.what += " " + error } else { whole.tail = error }
+        }
         if end.ok, call.name == "listCredentials" { whole.what += " -> \(told.count)" }
         if end.ok, call.name == "provisionCredential", let first = told.first { whole.what += " -> \(label(first))" }
         whole.frames = whole.frames.lowerBound...max(whole.frames.lowerBound, row.row.frame)
@@ -207,11 +211,11 @@ struct SessionLines: Sendable {
     private func text(of event: MetaRow.Event) -> String {
         func word(_ name: String) -> String? { event.detail?[name]?.stringValue }
         var seconds = ""
-        if case .integer(let elapsed)? = event.detail?["elapsed"] { seconds = "\(elapsed) s " }
+        if case .integer(let elapsed)? = event.detail?["elapsed"] { seconds = "\(elapsed) s" }
         switch event.name {
-        case "idleTimeout": return "\(seconds)without transceive"
-        case "cardEmulationTimeout": return "\(seconds)of card emulation: \(event.name)"
-        case "presentmentIntentAssertionTimeout": return "\(seconds)of an assertion: it timed out"
+        case "idleTimeout": return "\(seconds) without transceive"
+        case "cardEmulationTimeout": return seconds.isEmpty ? event.name : "\(event.name) after \(seconds)"
+        case "presentmentIntentAssertionTimeout": return "\(seconds) of an assertion: it timed out"
         case "enteredBackground": return "in the background for too long"
         case "backendError": return "the secure element failed: \(word("reason") ?? "no reason")"
         case "transactionEnded": return "the scene's transaction ended"

@@ -28,6 +28,8 @@ public struct SummaryLine: Sendable, Equatable {
     public var mark: Mark
     public var what: String
     public var answer: String
+    /// The end of `what` where that is too long for one line.
+    var tail = ""
     /// Wireshark's frame numbers.
     public var frames: ClosedRange<Int>
     /// How many exchanges the line stands for.
@@ -81,18 +83,7 @@ public struct SummaryLine: Sendable, Equatable {
         text.append(text: mark.rawValue)
         text.append(0x20)
         text.append(text: what)
-        if let state {
-            let columns = what.columns
-            let room = answer.isEmpty ? Self.answerColumn - Self.whatColumn : Self.stateAnswerColumn - Self.whatColumn
-            text.append(blanks: columns >= room ? 2 : room - columns)
-            if !answer.isEmpty {
-                text.append(text: answer)
-                let answers = Self.answerColumn - Self.stateAnswerColumn
-                text.append(blanks: answer.columns >= answers ? 2 : answers - answer.columns)
-            }
-            text.append(text: state)
-            return text.trim(from: start)
-        }
+        if let state { return append(state, to: &text, lineStart: start, width: Self.width + (withFrames ? 8 : 0)) }
         let room = SummaryLine.answerColumn - SummaryLine.whatColumn
         let columns = what.columns
         text.append(blanks: columns >= room && !answer.isEmpty ? 2 : room - columns)
@@ -100,6 +91,39 @@ public struct SummaryLine: Sendable, Equatable {
         text.trim(from: start)
     }
 
+    /// Answer and state, each in its column, or as far beside it as they need; on a line of their own where they do not fit.
+    private func append(_ state: String, to text: inout TextBuffer, lineStart: Int, width: Int) {
+        let shift = width - Self.width
+        var column = text.count - lineStart - what.utf8.count + what.columns
+        func next(_ indent: Int) {
+            text.trim(from: lineStart)
+            text.append(0x0A)
+            text.append(blanks: indent)
+            column = indent
+        }
+        if !tail.isEmpty {
+            next(shift + Self.whatColumn + 2)
+            text.append(text: tail)
+            column += tail.columns
+        }
+        let stateColumn = min(shift + Self.answerColumn, max(0, width - state.columns))
+        var place = stateColumn
+        if !answer.isEmpty {
+            let last = max(0, stateColumn - 1 - answer.columns)
+            place = min(shift + Self.stateAnswerColumn, max(0, last - 1))
+            if column >= place { place = min(column + 1, last) }
+        }
+        if column >= place { next(0) }
+        text.append(blanks: place - column)
+        if !answer.isEmpty {
+            text.append(text: answer)
+            text.append(blanks: max(1, stateColumn - place - answer.columns))
+        }
+        text.append(text: state)
+    }
+
+    /// Columns of a terminal.
+    private static let width = 80
     static let whatColumn = 23
     static let answerColumn = 65
     /// Where an answer stands beside a state.
@@ -116,6 +140,8 @@ public struct SummaryLine: Sendable, Equatable {
 
     /// What the marks mean.
     public static let legend = "o opened  s sealed  ! look here  - reader  > call  < result  ~ drawn"
+    /// The same for a credential session.
+    public static let sessionLegend = "o opened  s sealed  ! look here  - reader  > call  * happened by itself"
 
     /// `number / unit`, rounded; never past the largest number.
     static func rounded(_ number: UInt64, _ unit: UInt64) -> UInt64 { number / unit + (number % unit >= unit / 2 ? 1 : 0) }
@@ -183,7 +209,11 @@ public struct TraceSummary: Sendable {
             current?.frames = line.frames.lowerBound...max(line.frames.lowerBound, row.row.frame)
             return []
         }
-        if folds, let lines = session.push(row, begin(row, time)) { return settle() + flushRun() + lines }
+        if folds, let lines = session.push(row, begin(row, time)) {
+            // What an emulated card passes on to the element stands between a command and its answer.
+            let isBetween = row.meta == nil && lines.isEmpty && current.map { $0.isExchange && $0.duration == nil } ?? false
+            return isBetween ? [] : settle() + flushRun() + lines
+        }
         var lines = session.flush() + settle()
         if row.kind == .error, let line = lines.last, case .error(let failure)? = row.meta, failure.after == line.number {
             lines[lines.count - 1].mark = .lookHere

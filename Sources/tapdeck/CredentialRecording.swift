@@ -57,7 +57,8 @@ struct CredentialRecording: Sendable {
                 : try await CardSource.reader(arguments, terminal) { try await SessionReader.open($0, $1) }
             return CredentialRecording(
                 argumentsJSON: try CanonicalJSON.encode(flow), transport: transport,
-                world: CredentialWorld(host: host, reader: host.work, save: { store?.save($0) }))
+                world: CredentialWorld(
+                    host: host, reader: host.work, holding: transport as? SessionReader, save: { store?.save($0) }))
         case let other: throw Failure.usage("--element takes simulated or reader, not \(other)")
         }
     }

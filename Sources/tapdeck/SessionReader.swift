@@ -2,14 +2,17 @@
 
 import FoundationEssentials
 import PCSC
+import SecureElementCredential
 import Synchronization
 import TagTransport
 
 /// The card in a reader for sessions that come and go: connected to when a command needs it, shared with other programs and free
-/// between commands, and connected to anew after another program reset it or somebody took it out.
-final class SessionReader: ISO7816TagTransporting, CardConnection {
+/// but while something is managed, and connected to anew after another program reset it or somebody took it out.
+final class SessionReader: ISO7816TagTransporting, CardConnection, ElementHolding {
     private struct Link {
         var transport: PCSCTransport?
+        /// The card whose transaction runs.
+        var held: PCSCCard?
         /// Another program reset the card: the connection must be renewed before it is used again.
         var isStale = false
         var atr = Data()
@@ -58,6 +61,21 @@ final class SessionReader: ISO7816TagTransporting, CardConnection {
     func removeCard() async throws { try await following { try await $0.removeCard() } }
     func control(code: UInt32, data: Data) async throws -> Data {
         try await following { try await $0.control(code: code, data: data) }
+    }
+
+    func hold() async {
+        _ = try? await following { transport in
+            try await transport.card.beginTransaction()
+            self.link.withLock { $0.held = transport.card }
+        }
+    }
+
+    func letGo() async {
+        let held = link.withLock { link in
+            defer { link.held = nil }
+            return link.held
+        }
+        try? await held?.endTransaction()
     }
 
     /// Notes what an error says of the connection.

@@ -74,7 +74,7 @@ import TraceFile
         #expect(recorded.end == .status(0), "\(recorded.errorText)")
         let (lines, notes) = try await shown("c.pcapng", in: folder)
         #expect(lines.contains("! > startSession threw resourceUnavailable cardEmulation C1"), "\(lines)")
-        #expect(lines.contains("* 60 s of card emulation: cardEmulationTimeout management"), "\(lines)")
+        #expect(lines.contains("* cardEmulationTimeout after 60 s management"), "\(lines)")
         #expect(notes.contains("0 illegal transitions, 1 refused call, 0 contested"))
         let start = try #require(try await time("> performTransaction", "c.pcapng", in: folder))
         let end = try #require(try await time("cardEmulationTimeout", "c.pcapng", in: folder))

@@ -108,7 +108,8 @@ public enum CredentialFlow: Flow {
         let registry = CredentialRegistry(arguments.credentials, save: world.save)
         let element = GlobalPlatformElement(
             transport: transport, keys: try keys(of: arguments), configurations: arguments.configurations, registry: registry,
-            broker: world.broker, contactless: arguments.hasContactlessInterface == true ? world.contactless : nil)
+            broker: world.broker, contactless: arguments.hasContactlessInterface == true ? world.contactless : nil,
+            holding: world.holding)
         let base = CredentialObservation.current?.observer
         let isRealTime = arguments.realTime ?? false
         let clock = SteppedClock { nanoseconds in if !isRealTime { base?.timePassed(nanoseconds) } }

@@ -13,6 +13,8 @@ package struct CredentialWorld: Sendable {
     package var broker: (any AuthorizationBroker)?
     /// The element's contactless interface, for arguments that say it has one.
     package var contactless: ContactlessInterface?
+    /// Keeps other programs from the element while something is managed.
+    package var holding: (any ElementHolding)?
     /// Told the credentials after each change.
     package var save: @Sendable ([StoredCredential]) -> Void
 
@@ -20,12 +22,13 @@ package struct CredentialWorld: Sendable {
         host: (any EmulationHost)? = nil,
         reader: (@Sendable (_ card: EmulatedCard, _ seconds: Int, _ step: Int) async -> Void)? = nil,
         broker: (any AuthorizationBroker)? = nil, contactless: ContactlessInterface? = nil,
-        save: @escaping @Sendable ([StoredCredential]) -> Void = { _ in }
+        holding: (any ElementHolding)? = nil, save: @escaping @Sendable ([StoredCredential]) -> Void = { _ in }
     ) {
         self.host = host
         self.reader = reader
         self.broker = broker
         self.contactless = contactless
+        self.holding = holding
         self.save = save
     }
 

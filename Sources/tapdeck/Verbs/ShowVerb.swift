@@ -122,14 +122,15 @@ private struct View: Sendable {
     }
 }
 
-/// What the slots of a trace with several cards are called in its summary: `sam` for one whose reader says so, else `card`.
+/// What the slots of a trace with several cards are called in its summary: `sam` for one whose reader says so, `tap` for what a
+/// reader says to an emulated card, else `card`.
 private struct SlotNames: Sendable {
     private var readers: [(number: Int, name: String)] = []
 
     mutating func add(_ interface: TraceInterface) {
         guard case .apdu(let number) = interface.kind, !readers.contains(where: { $0.number == number }) else { return }
         let words = interface.description.lowercased().split { !$0.isLetter }
-        readers.append((number, words.contains("sam") ? "sam" : "card"))
+        readers.append((number, words.contains("sam") ? "sam" : words.contains("emulated") ? "tap" : "card"))
     }
 
     /// Commands with their slot before them, where there are several.
@@ -138,8 +139,10 @@ private struct SlotNames: Sendable {
         var texts: [Int: String] = [:]
         for reader in readers {
             let isAlone = !readers.contains { $0.name == reader.name && $0.number != reader.number }
-            texts[reader.number] = pad(isAlone ? reader.name : "\(reader.name) \(reader.number)", 6)
+            texts[reader.number] = isAlone ? reader.name : "\(reader.name) \(reader.number)"
         }
+        let width = max(6, (texts.values.map(\.count).max() ?? 0) + 1)
+        texts = texts.mapValues { pad($0, width) }
         return rows.map { row in
             guard row.kind == .command || (row.kind == .frame && row.row.direction == .sent),
                 let text = row.interface.readerNumber.flatMap({ texts[$0] })
@@ -249,7 +252,7 @@ private struct Output: Sendable {
         for line in notes.prefix(20) { explain(line) }
         missing.notes.forEach(view.terminal.note)
         if isHeaded {
-            view.terminal.note(SummaryLine.legend)
+            view.terminal.note(summary.sessionClosing == nil ? SummaryLine.legend : SummaryLine.sessionLegend)
             view.terminal.note(summary.closing(authentication: authentication))
             if let closing = summary.sessionClosing { view.terminal.note(closing) }
         }
