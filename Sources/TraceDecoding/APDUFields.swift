@@ -61,6 +61,14 @@ public struct APDUFields: Sendable {
     /// The name of an interindustry instruction: `READ BINARY`.
     public func instruction(_ ins: UInt8) -> String { index.instruction(ins) ?? "command 00\(hex(ins))" }
 
+    /// The name of a command of a DESFire card by its code: `SelectApplication`.
+    public func nativeCommand(_ code: UInt8) -> String {
+        guard let codes = index.program.enumeration("desfire.Code"), let found = codes.find(UInt64(code)) else {
+            return "command 90\(hex(code))"
+        }
+        return codes.entries[found].text
+    }
+
     /// What a command is called, on one line; its length for octets that are no command.
     public func name(of octets: some Collection<UInt8>) -> String {
         var decoder = Decoder(index.program)

@@ -158,6 +158,11 @@ public struct Annotation: Sendable, Equatable {
     public var rule: String?
     /// Whether a message authentication code was checked.
     public var isAuthentication = false
+    /// For a code that failed: what was sent, and what had been right. Nil where a secret would show.
+    public var sent: [UInt8]?
+    public var expected: [UInt8]?
+    /// What the code sent had been right for: `right for ctr +1`. The text ends with it.
+    public var near: String?
     /// Index of the field in the row's fields.
     public var field: Int?
 

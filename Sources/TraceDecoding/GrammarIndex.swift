@@ -118,6 +118,11 @@ package final class GrammarIndex: Sendable {
         frames[dissector]
     }
 
+    /// Whether a field that was read holds a secret.
+    func hasSecret(_ decoder: Decoder, _ outcome: Decoder.Outcome) -> Bool {
+        outcome.spans.contains { program.nodes[Int(decoder.spans[$0].node)].flags.contains(.secret) }
+    }
+
     /// Whether what `command` reads is part of a file that holds a secret. The first four octets are the file's tag and length.
     func readsSecret(_ command: CommandView, of message: String?) -> Bool {
         guard let message, let entry = program.entry(named: message), secretMessages.contains(entry), !command.isSealed else {

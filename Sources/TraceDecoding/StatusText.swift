@@ -16,10 +16,10 @@ struct StatusText: Sendable {
         names = program.strings
     }
 
-    /// `6A82 not found`, `63C2 2 tries left`, `9000`; the bare number when nothing is known about it.
+    /// `6A82 not found`, `63C2 2 tries left`; `9000` and `9100` speak for themselves; the bare number when nothing is known about it.
     func text(_ value: UInt16) -> String {
         let hex = Hex.encode([UInt8(truncatingIfNeeded: value >> 8), UInt8(truncatingIfNeeded: value)])
-        guard value != 0x9000, let meaning = meaning(value) else { return hex }
+        guard value != 0x9000, value != 0x9100, let meaning = meaning(value) else { return hex }
         return "\(hex) \(meaning)"
     }
 

@@ -19,9 +19,14 @@ extension TraceDecoder {
             decoded.grammar = name.grammar
             decoded.message = name.name
         }
-        for annotation in decoder.annotations[outcome.annotations] {
+        let found = decoder.annotations[outcome.annotations]
+        for annotation in found {
             // What held and what has no key is for those who look at fields.
             if !wantsFields, annotation.code == .held || annotation.code == .sealed { continue }
+            // A code that is right for another counter says more than that something may be missing.
+            if annotation.code == .lost, found.contains(where: { $0.nearMiss != nil && $0.place == annotation.place }) {
+                continue
+            }
             decoded.annotations.append(describe(annotation, decoder, outcome, cover, ofSpan))
         }
         if let plain = outcome.buffers.last(where: { decoder.buffers[$0].origin == .plain }), plain != outcome.buffers.lowerBound
@@ -41,9 +46,10 @@ extension TraceDecoder {
         _ ofSpan: FieldPlaces
     ) -> Annotation {
         var shown = annotation
-        // The two values of a code under a key tell nobody anything; sealed ones are not shown.
+        // The two values of a code under a key are for those who look at fields; sealed ones are not shown.
         let isAuthentication = index.authentications.contains(annotation.check)
-        if isAuthentication || (!cover.places.isEmpty && !cover.showsSecrets) { (shown.expected, shown.actual) = (nil, nil) }
+        let isCovered = !cover.places.isEmpty && !cover.showsSecrets
+        if isAuthentication || isCovered { (shown.expected, shown.actual) = (nil, nil) }
         var result = Annotation(
             code: annotation.code.rawValue, severity: Annotation.Severity(rawValue: annotation.severity.name) ?? .note,
             text: decoder.text(of: shown), blame: annotation.blame.flatMap { Annotation.Blame(rawValue: $0.rawValue) },
@@ -61,6 +67,10 @@ extension TraceDecoder {
             result.rule = "\(index.program.files[annotation.place.file]):\(annotation.place.line)"
         }
         result.isAuthentication = isAuthentication
+        if isAuthentication {
+            result.near = annotation.nearMiss
+            if !isCovered { (result.sent, result.expected) = (annotation.actual, annotation.expected) }
+        }
         return result
     }
 

@@ -210,6 +210,7 @@ public struct TraceDecoder: Sendable {
         } else {
             decoded.summary = index.answer(data: data, status: word, to: pending?.view?.ins)
         }
+        if !showsSecrets, !data.isEmpty, index.hasSecret(decoder, reading.outcome) { decoded.summary = "<sealed>" }
         if reading.hasAgreed {
             decoded.summary = "keys agreed"
             // The counter belongs to what comes next.

@@ -152,7 +152,8 @@ final class TraceRecorder: Sendable {
         end(response, sealed: places.answer, dissector: "iso7816", exchange, interface: port.apdu)
         guard response.count >= 2, command.count >= 2 else { return }
         let status = UInt16(response[response.count - 2]) << 8 | UInt16(response[response.count - 1])
-        guard status != 0x9000, status >> 8 != 0x61 else { return }
+        // DESFire: done, more frames follow, done with a signature.
+        guard status != 0x9000, status >> 8 != 0x61, ![0x9100, 0x91AF, 0x9190].contains(status) else { return }
         state.withLock {
             $0.summary.lastRefusal = RecordingSummary.Refusal(exchange: exchange, instruction: command[1], status: status)
         }

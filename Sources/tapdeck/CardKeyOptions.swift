@@ -13,7 +13,8 @@ enum CardKeyOptions {
                 + "file:PATH alone a file with a key a line"),
         OptionSpec("--key-type", .required("TYPE"), "of the keys: des, 2k3des, 3k3des, aes or lrp; aes without it"),
         OptionSpec("--aid", .required("HEX"), "desfire: one application, as it travels; all without it"),
-        OptionSpec("--method", .required("NAME"), "desfire: legacy, iso, aes or ev2First"),
+        OptionSpec(
+            "--method", .required("NAME"), "desfire: legacy, iso, aes, ev2First or lrpFirst; by the key's type without it"),
         OptionSpec("--native", .none, "desfire: commands bare, not inside ISO ones"),
     ]
 
@@ -26,7 +27,7 @@ enum CardKeyOptions {
         if let name = arguments.value("--method") {
             let known: [DESFireAuthentication] = [.legacy, .iso, .aes, .ev2First, .lrpFirst]
             guard known.map(\.rawValue).contains(name) else {
-                throw Failure.usage("--method takes \(known.map(\.rawValue).joined(separator: ", ")), not \(name)")
+                throw Failure.usage("--method takes legacy, iso, aes, ev2First or lrpFirst, not \(name)")
             }
             object["method"] = .string(name)
         } else if arguments.value("--key-type") == "lrp" {
@@ -38,6 +39,11 @@ enum CardKeyOptions {
 
     static func ntag424(_ arguments: Arguments, _ terminal: Terminal) throws -> String {
         try requireNoOperand(arguments)
+        try requireNone(of: ["--aid", "--method", "--native"], arguments)
+        let type = arguments.value("--key-type") ?? "aes"
+        guard type == "aes" || type == "lrp" else {
+            throw Failure.usage("ntag424 takes --key-type aes or lrp, not \(type)")
+        }
         let keys = try keys(arguments, terminal)
         guard keys.count <= 1 else { throw Failure.usage("ntag424 takes one --key") }
         guard keys.first?["diversified"] == nil else {
@@ -45,7 +51,7 @@ enum CardKeyOptions {
         }
         var object: [String: JSONValue] = [:]
         if let key = keys.first { object["key"] = key }
-        object["method"] = .string(arguments.value("--key-type") == "lrp" ? "lrpFirst" : "ev2First")
+        object["method"] = .string(type == "lrp" ? "lrpFirst" : "ev2First")
         return JSONValue.object(object).text
     }
 
@@ -53,6 +59,12 @@ enum CardKeyOptions {
         guard arguments.operands.count == 1 else {
             throw Failure.usage("\(arguments.operands[0]) takes no operand: \(arguments.operands[1])")
         }
+    }
+
+    /// Options of other flows would be passed over in silence.
+    static func requireNone(of options: [String], _ arguments: Arguments) throws {
+        guard let option = options.first(where: arguments.has) else { return }
+        throw Failure.usage("\(arguments.operands[0]) takes no \(option)")
     }
 
     /// Hexadecimal of a given length.

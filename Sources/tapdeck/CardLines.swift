@@ -21,7 +21,7 @@ enum CardLines {
     private static func desfire(_ value: JSONValue) -> [String] {
         var lines = ["\(pad("card", 8)) \(pad("DESFire", 14)) \(text(value["version"]?["uid"]))"]
         for application in value["applications"]?.arrayValue ?? [] {
-            let keys = application["keySettings"]?["keyCount"]?.integerValue.map { "\($0) keys" } ?? ""
+            let keys = application["keySettings"]?["keyCount"]?.integerValue.map { "\($0) key\($0 == 1 ? "" : "s")" } ?? ""
             lines.append(
                 "\(pad("app", 8)) \(pad(text(application["identifier"]), 14)) \(application["refusal"]?.stringValue ?? keys)")
             lines += files(application)

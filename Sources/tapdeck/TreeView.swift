@@ -29,7 +29,8 @@ struct TreeView {
         // Checks on a command that only the answer decided.
         late = rows.filter { $0.kind == .response }.flatMap(\.annotations).filter { $0.field == nil && $0.isAuthentication }
         if !isFirst { text.append(0x0A) }
-        line(title(rows), &text)
+        let refusal = refusal(rows)
+        line(title(rows, refusal), &text)
         var before: UInt64?
         for row in rows {
             text.append(0x0A)
@@ -41,15 +42,17 @@ struct TreeView {
                 line("  \(row.summary)", &text)
             }
             for annotation in row.annotations where annotation.code != "held" && annotation.code != "sealed" {
-                let side = annotation.blame.map { "\($0.rawValue): " } ?? ""
-                line("  ! \(side)\(annotation.text)\(annotation.see.map { ", see exchange \($0)" } ?? "")", &text)
+                for part in told(annotation) { line(part, &text) }
             }
+            if row.kind == .response, refusal != nil { line("  note   card: right to refuse, see the command", &text) }
         }
         for file in rows.compactMap(\.file) {
             text.append(0x0A)
             for content in contents(file) { line(content, &text) }
         }
-        if let row = rows.last(where: { !$0.sessions.isEmpty }) { line(session(row), &text) }
+        if let row = rows.last(where: { !$0.sessions.isEmpty }) {
+            for part in TextWrap.lines(session(row), indent: 10) { line(part, &text) }
+        }
         return true
     }
 
@@ -63,12 +66,38 @@ struct TreeView {
 
     // MARK: - Heads
 
-    private func title(_ rows: [DecodedRow]) -> String {
+    /// An annotation, and of a code that failed the one that was sent and the one that had been right.
+    private func told(_ annotation: Annotation) -> [String] {
+        var text = annotation.text
+        if let near = annotation.near, text.hasSuffix("; " + near), annotation.sent != nil { text.removeLast(near.count + 2) }
+        let side = annotation.blame.map { "\($0.rawValue): " } ?? ""
+        var lines = ["  ! \(side)\(text)\(annotation.see.map { ", see exchange \($0)" } ?? "")"]
+        if let sent = annotation.sent, let expected = annotation.expected {
+            lines.append("    sent      \(pad(Hex.encode(sent), 18)) \(annotation.near ?? "")")
+            lines.append("    expected  \(Hex.encode(expected))")
+        }
+        return lines
+    }
+
+    /// What a card answered to a command whose code is the program's mistake, when it was a refusal for just that: `911E
+    /// integrity`.
+    private func refusal(_ rows: [DecodedRow]) -> String? {
+        let isWrong = rows.contains { row in
+            row.kind == .command
+                && row.annotations.contains { $0.isAuthentication && $0.code == "failed" && $0.blame == .program }
+        }
+        guard isWrong, let answer = rows.last(where: { $0.kind == .response }) else { return nil }
+        // DESFire's integrity error; secure messaging objects missing or wrong (ISO/IEC 7816-4 5.6).
+        guard ["911E", "6987", "6988"].contains(String(answer.summary.prefix(4))) else { return nil }
+        return answer.summary.hasSuffix(" error") ? String(answer.summary.dropLast(6)) : answer.summary
+    }
+
+    private func title(_ rows: [DecodedRow], _ refusal: String?) -> String {
         let main = rows.first { $0.kind == .command || $0.kind == .frame } ?? rows[0]
         var what = main.summary
         if let file = main.fileName { what += " of \(file)" }
         let number = main.row.packetID.map { "exchange \($0)" } ?? "frame \(main.row.frame)"
-        return "\(pad("\(number)  \(what)", 56))\(standing(rows))"
+        return "\(pad("\(number)  \(what)", 56))\(refusal.map { "REFUSED, \($0)" } ?? standing(rows))"
     }
 
     /// `opened, both MACs held`.
@@ -99,7 +128,12 @@ struct TreeView {
     }
 
     private func session(_ row: DecodedRow) -> String {
-        var parts = row.sessions.map { session in
+        // The layer of a channel says no more than the session that began it.
+        let isTwice = row.sessions.contains { $0.name == "DESFire" }
+        var parts = row.sessions.filter { !isTwice || $0.name != "desfire" }.map { session in
+            if session.name == "DESFire" {
+                return session.state == "lost" ? "DESFire, channel lost" : "DESFire \(session.state.uppercased())"
+            }
             let name =
                 session.name.hasSuffix("Session") && session.name.count > 7 ? String(session.name.dropLast(7)) : session.name
             return "\(name == "secureMessaging" ? "secure messaging" : name) \(session.state)"

@@ -89,6 +89,9 @@ public final class ChildProcess: @unchecked Sendable {
         posix_spawn_file_actions_adddup2(&actions, pipes[0].read, 0)
         posix_spawn_file_actions_adddup2(&actions, pipes[1].write, 1)
         posix_spawn_file_actions_adddup2(&actions, pipes[2].write, 2)
+        // Pipes that Foundation makes on another thread at this moment are not marked: a service that keeps the end of one open
+        // keeps its reader waiting for as long as it runs.
+        for descriptor in Int32(3)..<1024 { posix_spawn_file_actions_addclose(&actions, descriptor) }
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

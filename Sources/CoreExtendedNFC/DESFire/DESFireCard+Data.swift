@@ -29,19 +29,12 @@ extension DESFireCard {
     public mutating func write(
         _ file: UInt8, offset: Int = 0, _ data: Data, mode: DESFireCommunicationMode? = nil
     ) async throws {
-        guard !data.isEmpty else { return }
-        let range = try Self.range(offset, data.count)
-        try await facing { card in
-            let mode = try await card.mode(of: file, for: .write, mode)
-            try await card.transmit(
-                DESFireRequest(
-                    code: card.chaining == .iso ? .writeDataISO : .writeData, header: [file] + range, data: [UInt8](data),
-                    protection: .file(mode)))
-        }
+        try await write(.writeData, .writeDataISO, file, Self.range(offset, data.count), data, mode)
     }
 
     // MARK: - Values
 
+    /// What a value file holds.
     public mutating func value(_ file: UInt8, mode: DESFireCommunicationMode? = nil) async throws -> Int32 {
         try await facing { card in
             let mode = try await card.mode(of: file, for: .debit, mode)
@@ -105,15 +98,7 @@ extension DESFireCard {
     public mutating func writeRecord(
         _ file: UInt8, offset: Int = 0, _ data: Data, mode: DESFireCommunicationMode? = nil
     ) async throws {
-        guard !data.isEmpty else { return }
-        let range = try Self.range(offset, data.count)
-        try await facing { card in
-            let mode = try await card.mode(of: file, for: .write, mode)
-            try await card.transmit(
-                DESFireRequest(
-                    code: card.chaining == .iso ? .writeRecordISO : .writeRecord, header: [file] + range, data: [UInt8](data),
-                    protection: .file(mode)))
-        }
+        try await write(.writeRecord, .writeRecordISO, file, Self.range(offset, data.count), data, mode)
     }
 
     /// Writes into a record that is there (EV2 and later).
@@ -122,15 +107,8 @@ extension DESFireCard {
     public mutating func updateRecord(
         _ file: UInt8, record: Int, offset: Int = 0, _ data: Data, mode: DESFireCommunicationMode? = nil
     ) async throws {
-        guard !data.isEmpty else { return }
         let range = try Self.range(record, offset) + littleEndianOctets(data.count, 3)
-        try await facing { card in
-            let mode = try await card.mode(of: file, for: .write, mode)
-            try await card.transmit(
-                DESFireRequest(
-                    code: card.chaining == .iso ? .updateRecordISO : .updateRecord, header: [file] + range,
-                    data: [UInt8](data), protection: .file(mode)))
-        }
+        try await write(.updateRecord, .updateRecordISO, file, range, data, mode)
     }
 
     /// Takes all records out; holds from ``commitTransaction()`` on.
@@ -169,6 +147,23 @@ extension DESFireCard {
             Data(
                 try await card.transmit(
                     DESFireRequest(code: .commitReaderID, data: [UInt8](reader), answers: true, answerLength: 16)))
+        }
+    }
+
+    /// - Parameters:
+    ///   - code: the command, and `isoCode` the same in ISO chaining.
+    ///   - range: where the data goes, as it travels.
+    private mutating func write(
+        _ code: DESFireCommandCode, _ isoCode: DESFireCommandCode, _ file: UInt8, _ range: [UInt8], _ data: Data,
+        _ mode: DESFireCommunicationMode?
+    ) async throws {
+        guard !data.isEmpty else { return }
+        try await facing { card in
+            let mode = try await card.mode(of: file, for: .write, mode)
+            try await card.transmit(
+                DESFireRequest(
+                    code: card.chaining == .iso ? isoCode : code, header: [file] + range, data: [UInt8](data),
+                    protection: .file(mode)))
         }
     }
 

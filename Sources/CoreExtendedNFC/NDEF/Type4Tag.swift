@@ -63,7 +63,7 @@ struct Type4Tag {
     ///
     /// A message that fits into one command with its length is written by one: the card holds the old message or the new one. A longer
     /// one takes several commands, and no order of them can keep the old message until the new one is whole, since both lie in the
-    /// same place of one file; so the length is zero from before the first octet to after the last (T4T 5.4.5), and the card holds
+    /// same place of one file; so the length is zero from before the first octet to after the last (NFC Forum Type 4 Tag Operation 2.0, 5.4.7), and the card holds
     /// the old message, none, or the new one. Never half of one, never the length of one with the octets of the other.
     mutating func write(_ message: Data) async throws {
         let container = try await open()

@@ -24,8 +24,8 @@ enum NDEFVerb: Verb {
         OptionSpec("--wait", .required("S"), "seconds to wait for a card; 60 at a terminal, else 0"),
     ]
     static let details = [
-        "A tag that is taken away while it is written has the old message or the new one; or none,",
-        "when the new one is longer than the tag takes in one command.",
+        "A tag that is taken away while it is written has the old message or the new one;",
+        "or none, when the new one is longer than the tag takes in one command.",
         "Status 0 when it is done, 1 when the tag refused or holds no message, 3 when reader or card went away.",
     ]
 
@@ -61,6 +61,7 @@ enum NDEFVerb: Verb {
     private static func message(_ arguments: Arguments) throws -> NDEFMessage? {
         let given = ["--uri", "--text", "--hex"].filter(arguments.has)
         guard given.count <= 1 else { throw Failure.usage("\(given.joined(separator: " and ")) exclude each other") }
+        if arguments.value("--uri") == "" { throw Failure.usage("--uri is empty") }
         if let uri = arguments.value("--uri") { return .uri(uri) }
         if let text = arguments.value("--text") { return .text(text, languageCode: arguments.value("--language") ?? "en") }
         guard let hex = arguments.value("--hex") else { return nil }

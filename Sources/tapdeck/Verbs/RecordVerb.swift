@@ -97,6 +97,7 @@ enum RecordVerb: Verb {
         case "ntag424": return try CardKeyOptions.ntag424(arguments, terminal)
         case "ndef":
             try CardKeyOptions.requireNoOperand(arguments)
+            try CardKeyOptions.requireNone(of: ["--key", "--key-type", "--aid", "--method", "--native"], arguments)
             return "{}"
         default:
             throw Failure.usage("the flow \(flow) has no options here")
@@ -177,9 +178,12 @@ struct RecordSession: Sendable {
             let hint = FailureText.hint(failure, argumentsJSON: argumentsJSON)
             terminal.error([FailureText.line(failure, lost: summary.lostExchange)] + [hint].compactMap { $0 })
             if let refusal = summary.lastRefusal {
+                let fields = APDUFields.standard
+                let isNative = flow.name == "desfire" || refusal.status >> 8 == 0x91
+                let command =
+                    isNative ? fields.nativeCommand(refusal.instruction) : fields.instruction(refusal.instruction)
                 terminal.note(
-                    "last refusal: exchange \(refusal.exchange), card answered \(APDUFields.standard.status(refusal.status)) to \(APDUFields.standard.instruction(refusal.instruction))"
-                )
+                    "last refusal: exchange \(refusal.exchange), card answered \(fields.status(refusal.status)) to \(command)")
             }
         }
         if let loss { terminal.error([loss.text]) }

@@ -19,6 +19,7 @@ enum VirtualVerb: Verb {
         }
         lines += ["", "Quirks of the passport, --quirk NAME,..:"]
         for quirk in VirtualCardCatalog.passportQuirks { lines.append("    \(pad(quirk.name, 22)) \(quirk.summary)") }
+        lines += ["", "Statements of --layout, one a line or ; between them, # begins a comment:"] + layout
         lines += [
             "", "--options FILE has an option a line, without dashes: pace ecdh-gm-aes128:13",
             "# begins a comment. Options given beside it win. The same in a reference:",
@@ -28,6 +29,18 @@ enum VirtualVerb: Verb {
             "It stays until Ctrl-C; in a slot of vpcd until the card is removed by a fault."
         ]
     }
+
+    private static let layout = [
+        "    picc CIPHER KEY        the card's master key; des, 2k3des, 3k3des or aes",
+        "    app AID CIPHER keys N  an application; then settings XX, iso ID, name HEX",
+        "    key N HEX v XX         a key of the application before, and its version",
+        "    file N std SIZE MODE RIGHTS = HEX     or backup SIZE",
+        "    file N value LOW..HIGH START MODE RIGHTS limited",
+        "    file N linear SIZExMOST MODE RIGHTS   or cyclic SIZExMOST",
+        "    file N tmac MODE RIGHTS KEY           the transaction's MAC",
+        "MODE plain, mac or full; RIGHTS the keys that read, write, do both, change: 1230,",
+        "E everybody, F nobody. --layout 'app F00001 aes keys 2; file 1 std 4 full 1110'",
+    ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         throw Failure.usage("virtual needs a kind of card: \(VirtualCardCatalog.kinds.map(\.name).joined(separator: ", "))")

@@ -160,6 +160,17 @@ private final class Forger: NFCTagTransport {
         Call(name: "initializeKeySet", code: 0x56, key: 0, isEV2: true) { card, round in
             try await card.initializeKeySet(1 + round, cipher: .aes)
         },
+        Call(name: "commitReaderID", code: 0xC8, key: 0, isEV2: true) { card, round in
+            if round == 0 {
+                try await card.createFile(
+                    DESFireFileParameters(
+                        number: 20, kind: .transactionMAC(key: .zero(.aes)), communication: .plain,
+                        accessRights: DESFireAccessRights(rawValue: 0xE0F0)))
+            } else {
+                try await card.abortTransaction()
+            }
+            _ = try await card.commitReaderID(Data(repeating: 0x20 + round, count: 16))
+        },
         Call(name: "finalizeKeySet", code: 0x57, key: 0, isEV2: true) { card, round in
             try await card.initializeKeySet(1 + round, cipher: .aes)
             try await card.finalizeKeySet(1 + round, version: 1)
@@ -190,6 +201,71 @@ private final class Forger: NFCTagTransport {
                 try await card.fileIDs()
             }
         }
+    }
+
+    /// What the card's master key is needed for.
+    static let cardCalls: [Call] = [
+        Call(name: "createApplication", code: 0xCA) { card, round in
+            try await card.createApplication(DESFireApplicationParameters(identifier: Data([1, 0, round]), keyCount: 1))
+        },
+        Call(name: "deleteApplication, from outside", code: 0xDA) { card, round in
+            try await card.createApplication(DESFireApplicationParameters(identifier: Data([1, 0, round]), keyCount: 1))
+            try await card.deleteApplication(Data([1, 0, round]))
+        },
+        Call(name: "setConfiguration", code: 0x5C) { card, _ in try await card.setConfiguration(option: 0, Data([0])) },
+        Call(name: "format", code: 0xFC) { card, _ in try await card.format() },
+    ]
+
+    @Test(arguments: [DESFireAuthentication.aes, .ev2First], cardCalls)
+    func aForgedAnswerToACommandOfTheWholeCardIsAnError(_ method: DESFireAuthentication, _ call: Call) async throws {
+        let key = try DESFireKey(.aes, (0..<16).map { UInt8($0 + 0x51) })
+        let layout = "picc aes 5152535455565758595A5B5C5D5E5F60\napp F00001 aes keys 1"
+        for forgery in Forgery.allCases {
+            let plain = VirtualCardTransport(
+                try VirtualCardCatalog.make(VirtualCardSpecification(kind: "desfire", arguments: ["--layout", layout])))
+            let transport = Forger(plain, code: call.code, forgery)
+            var card = DESFireCard(transport: transport)
+            try await card.selectApplication(Data([0, 0, 0]))
+            try await card.authenticate(keyNumber: 0, key: key, method: method)
+            _ = try await card.keyVersion(0)
+            try await call.run(&card, 0)
+            transport.arm()
+            await #expect(throws: (any Error).self, "\(method) \(call.name) \(forgery)") { try await call.run(&card, 1) }
+            #expect(transport.forged > 0, "\(method) \(call.name) \(forgery): nothing was forged")
+            await #expect(throws: NFCError.secureMessagingError(""), "\(method) \(call.name) \(forgery)") {
+                try await card.applicationIDs()
+            }
+        }
+    }
+
+    // Nothing protects what a card answers once its session's key is gone, so that nothing may stand there.
+    @Test(arguments: DESFireSetting.all)
+    func theAnswerToAChangeOfTheKeyInUseIsEmpty(_ setting: DESFireSetting) async throws {
+        let isArmed = Mutex(false)
+        let transport = Interceptor(try setting.transport()) { command, answer in
+            guard command[1] == 0xC4, isArmed.withLock({ $0 }), answer.statusWord == 0x9100 else { return answer }
+            return ResponseAPDU(data: answer.data + Data(repeating: 0xA5, count: 8), statusWord: 0x9100)
+        }
+        var card = try await setting.card(over: transport, key: 0)
+        try await card.changeKey(0, to: try setting.key(2))
+        #expect(card.session == nil)
+        try await card.authenticate(keyNumber: 0, key: try setting.key(2), method: setting.method)
+        isArmed.withLock { $0 = true }
+        await #expect(throws: NFCError.secureMessagingError("")) { try await card.changeKey(0, to: try setting.key(3)) }
+        await #expect(throws: NFCError.secureMessagingError("")) { try await card.fileIDs() }
+    }
+
+    @Test func theAnswerToARolledKeySetIsEmpty() async throws {
+        let setting = DESFireSetting.all[8]
+        let transport = Interceptor(try setting.transport()) { command, answer in
+            guard command[1] == 0x55, answer.statusWord == 0x9100 else { return answer }
+            return ResponseAPDU(data: answer.data + Data(repeating: 0xA5, count: 8), statusWord: 0x9100)
+        }
+        var card = try await setting.card(over: transport, key: 0)
+        try await card.initializeKeySet(1, cipher: .aes)
+        try await card.finalizeKeySet(1, version: 9)
+        await #expect(throws: NFCError.secureMessagingError("")) { try await card.rollKeySet(1) }
+        await #expect(throws: NFCError.secureMessagingError("")) { try await card.fileIDs() }
     }
 
     struct TagCall: Sendable, CustomTestStringConvertible {

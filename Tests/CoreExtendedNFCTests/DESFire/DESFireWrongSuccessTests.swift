@@ -11,7 +11,7 @@ import VirtualCards
 @Suite struct DESFireWrongSuccessTests {
     /// What is done to the answer of an authenticated call.
     enum Forgery: String, CaseIterable, Sendable {
-        case macDropped, byteLong, byteShort, bitFlipped, replayed, empty, otherStatus
+        case macDropped, shortMACDropped, byteLong, byteShort, bitFlipped, replayed, empty, otherStatus
     }
 
     /// The calls, each prepared so that only its last exchange is forged.
@@ -81,6 +81,7 @@ import VirtualCards
         var data = answer.data
         switch forgery {
         case .macDropped: data = data.dropLast(8)
+        case .shortMACDropped: data = data.dropLast(4)
         case .byteLong: data.append(0)
         case .byteShort: data = data.dropLast(1)
         case .bitFlipped: data[data.startIndex] ^= 0x01
