@@ -61,14 +61,14 @@ enum Programs {
         let same = try await replay(Self.openSC + [Self.select, "-s", Self.read], in: folder)
         #expect(same.end == .status(0), "\(same.errorText)")
         #expect(same.outputText.contains("Received (SW1=0x90, SW2=0x00):"))
-        #expect(same.errorText.contains("same     a.pcapng   bytes   2 exchanges"), "\(same.errorText)")
+        #expect(same.errorText.contains("same     a.pcapng   fields   2 exchanges"), "\(same.errorText)")
         #expect(same.errorText.contains("program  opensc-tool ended with status 0"))
         // Its own output alone stands on standard output.
         #expect(!same.outputText.contains("same "))
 
         let other = try await replay(Self.openSC + ["00A4000C020002"], in: folder)
         #expect(other.end == .status(1))
-        #expect(other.errorText.contains("DIFFERS  a.pcapng   bytes   at 3"), "\(other.errorText)")
+        #expect(other.errorText.contains("DIFFERS  a.pcapng   fields   at 3"), "\(other.errorText)")
         #expect(other.errorText.contains("iso7816.command.data"), "\(other.errorText)")
 
         let missing = try await replay(["opensc-tool", "-l"], in: folder)
