@@ -97,7 +97,10 @@ struct Comparison {
             var divergence = base(kind, at: nil, index: steps.count, result)
             // The header alone: what follows it may be a PIN that no recording has sealed.
             divergence.subject =
-                octets.map { "\(name(of: $0)), \(Hex.encode($0.prefix(4))) and \(max(0, $0.count - 4)) bytes" } ?? what
+                octets.map { octets in
+                    let rest = max(0, octets.count - 4)
+                    return "\(name(of: octets)), \(Hex.encode(octets.prefix(4))) and \(rest) byte\(rest == 1 ? "" : "s")"
+                } ?? what
             return divergence
         case .unanswered(let index):
             return base(.unanswered, at: steps[index], index: index, result)
@@ -138,7 +141,9 @@ struct Comparison {
                 return divergence(
                     .init(path: "result", place: "", recorded: "threw \(recorded.case ?? "an error")", now: "returned"))
             }
-            guard let text, let before = call.result, text != before else { return nil }
+            guard let text, let recorded = call.result, text != recorded else { return nil }
+            let before = draws.renewed(recorded)
+            guard text != before else { return nil }
             return divergence(resultField(recorded: before, now: text))
         case .failure(let error):
             let failure = FlowFailure.describe(error)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import CardCrypto
+import FoundationEssentials
+import Octets
 import Synchronization
 import TraceFile
 
@@ -10,7 +12,8 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
     private struct State {
         var drawn: [String: Int] = [:]
         var times: [String: Int] = [:]
-        var given = 0
+        /// What was drawn anew, with what was recorded in its place.
+        var renewed: [(recorded: [UInt8], now: [UInt8])] = []
         var failure: EnvironmentError?
     }
 
@@ -39,16 +42,18 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
         try state.withLock { state throws(EnvironmentError) in
             let index = state.drawn[label, default: 0]
             state.drawn[label] = index + 1
-            switch entropy {
-            case .recorded: break
-            case .fresh:
-                state.given += 1
-                return try SystemRandomSource().octets(count, label: label)
-            case .seed(let seed):
-                state.given += 1
-                return try Self.seeded(seed, label, index, count)
+            let recorded = secrets.entropy(call: call, label: label, index: index)
+            let drawn: [UInt8]? =
+                switch entropy {
+                case .recorded: nil
+                case .fresh: try SystemRandomSource().octets(count, label: label)
+                case .seed(let seed): try Self.seeded(seed, label, index, count)
+                }
+            if let drawn {
+                if let recorded, recorded.count >= Self.leastBound { state.renewed.append((recorded, drawn)) }
+                return drawn
             }
-            guard let octets = secrets.entropy(call: call, label: label, index: index) else {
+            guard let octets = recorded else {
                 throw fail(.drawNotRecorded, "\(label), draw \(index + 1): \(count) random bytes that were not recorded", &state)
             }
             guard octets.count == count else {
@@ -56,9 +61,28 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
                     .drawOfOtherLength, "\(label), draw \(index + 1): \(octets.count) bytes were recorded, \(count) are wanted",
                     &state)
             }
-            state.given += 1
             return octets
         }
+    }
+
+    /// A recorded result with the octets that were drawn anew in place of the recorded ones: a value that a call draws and returns is bound.
+    func renewed(_ result: String) -> String {
+        state.withLock { $0.renewed }.reduce(result) { text, pair in
+            let renewed = text.replacing(Hex.encode(pair.recorded), with: Hex.encode(pair.now))
+            guard pair.recorded.count == 16, pair.now.count == 16 else { return renewed }
+            return renewed.replacing(Self.identifier(pair.recorded), with: Self.identifier(pair.now))
+        }
+    }
+
+    /// Shorter draws may stand in a result by chance.
+    private static let leastBound = 4
+
+    /// Sixteen drawn octets as an identifier of RFC 9562 5.4, version 4.
+    private static func identifier(_ drawn: [UInt8]) -> String {
+        var octets = drawn
+        octets[6] = octets[6] & 0x0F | 0x40
+        octets[8] = octets[8] & 0x3F | 0x80
+        return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { Hex.encode(octets[$0]) }.joined(separator: "-")
     }
 
     /// Octets that depend on nothing but these.

@@ -16,7 +16,7 @@ enum ServeVerb: Verb {
     ]
     static let options =
         CardServing.options + [CardServing.linesOption] + ServedTrace.options + traceOptions + grammarOptions
-            + ReplayArguments.secretSpecs
+        + ReplayArguments.secretSpecs
     static let details =
         CardServing.ends + [
             "",
@@ -128,8 +128,7 @@ struct ServedTrace: Sendable {
     /// Says how the cards play, and what they cannot make anew, before a program meets them.
     func announce(_ cards: [ServedCard], _ terminal: Terminal) {
         guard let first = cards.first else { return }
-        let keys = first.mode == .resealed ? ", with keys of its own" : ""
-        terminal.note("tapdeck: plays \(path) in mode \(first.mode.rawValue)\(keys)")
+        terminal.note("tapdeck: plays \(path) in mode \(first.mode.rawValue)")
         caution(cards, terminal)
     }
 

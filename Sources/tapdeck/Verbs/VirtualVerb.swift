@@ -40,7 +40,7 @@ enum VirtualVerb: Verb {
                 + " that was opened, and whose password is among the secrets, agrees on keys of its own. What it answers beyond the trace is"
                 + " guessed, and each guess is a line on standard error.",
             "",
-            "It stays until Ctrl-C; in a slot of vpcd until the card is removed by a fault."
+            "It stays until Ctrl-C; in a slot of vpcd until the card is removed by a fault.",
         ]
     }
 
