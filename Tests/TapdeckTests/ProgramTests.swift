@@ -200,14 +200,22 @@ enum Programs {
     func noReplayOpensADeviceOrConnectsToAReaderService() async throws {
         let folder = try TemporaryFolder()
         try await recorded(in: folder)
-        for tail in [[], ["--", "sh", "-c", "true"]] as [[String]] {
+        try FileManager.default.createDirectory(atPath: folder("suite"), withIntermediateDirectories: false)
+        for name in ["passport-bac.pcapng", "desfire-ev2.pcapng", "credential-reader.pcapng"] {
+            try FileManager.default.copyItem(
+                atPath: PackageFiles.root.path + "/Traces/" + name, toPath: folder("suite/" + name))
+        }
+        let commands: [[String]] = [
+            ["replay", "a.pcapng"], ["replay", "a.pcapng", "--", "sh", "-c", "true"], ["serve", "a.pcapng", "--lines"],
+            ["replay", "suite"], ["replay", "suite", "--mode", "resealed", "--entropy", "fresh"],
+        ]
+        for words in commands {
             _ = try await ProcessRunner.run(
-                "strace",
-                ["-f", "-o", folder("calls"), "-e", "trace=connect,open,openat", Binary.path, "replay", "a.pcapng"] + tail,
+                "strace", ["-f", "-o", folder("calls"), "-e", "trace=connect,open,openat", Binary.path] + words,
                 directory: folder.path)
             let calls = try String(contentsOfFile: folder("calls"), encoding: .utf8)
-            #expect(calls.contains("a.pcapng"))
-            #expect(!calls.contains("connect("), "\(tail)")
+            #expect(calls.contains(".pcapng"))
+            #expect(!calls.contains("connect("), "\(words)")
             for place in ["/run/pcscd", "/dev/bus", "/dev/hidraw", "libpcsclite"] { #expect(!calls.contains(place), "\(place)") }
         }
     }
