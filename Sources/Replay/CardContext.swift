@@ -12,6 +12,9 @@ struct CardContext: Sendable, Hashable {
     /// An authentication of DESFire that has begun: its command and key number.
     private var begun: [UInt8] = []
 
+    /// Directories below each other that are told apart.
+    private static let deepest = 8
+
     /// Selections that led to a file which was then read, so that it is no directory.
     typealias Files = Set<[UInt8]>
 
@@ -39,7 +42,9 @@ struct CardContext: Sendable, Hashable {
             if files.contains(key) {
                 file = key
             } else {
-                base.append(key)
+                // Selecting the directory at hand again leads nowhere.
+                if base.last != key { base.append(key) }
+                if base.count > Self.deepest { base.remove(at: 1) }
                 file = []
             }
         }

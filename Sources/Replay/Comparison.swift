@@ -97,7 +97,10 @@ struct Comparison {
             var divergence = base(kind, at: nil, index: steps.count, result)
             // The header alone: what follows it may be a PIN that no recording has sealed.
             divergence.subject =
-                octets.map { "\(name(of: $0)), \(Hex.encode($0.prefix(4))) and \(max(0, $0.count - 4)) bytes" } ?? what
+                octets.map { octets in
+                    let rest = max(0, octets.count - 4)
+                    return "\(name(of: octets)), \(Hex.encode(octets.prefix(4))) and \(rest) byte\(rest == 1 ? "" : "s")"
+                } ?? what
             return divergence
         case .unanswered(let index):
             return base(.unanswered, at: steps[index], index: index, result)

@@ -64,6 +64,8 @@ final class FieldsMatching: Matching {
         return decoder
     }
 
+    func recorded(_ step: Int) -> [UInt8]? { steps[step].command?.octets }
+
     func open(_ command: [UInt8]) -> OpenCommand {
         state.withLock { state in
             state.packet &+= 1
@@ -80,7 +82,7 @@ final class FieldsMatching: Matching {
         guard let recorded = steps[step].command else { return nil }
         guard recorded.octets != command.octets else { return nil }
         let difference = MatchDifference(recorded: recorded, now: command.octets)
-        guard case .apdu(let packet, _, _) = steps[step], let known = meaning.exchanges[packet]?.command, !command.octets.isEmpty
+        guard case .apdu(let packet, _, _) = steps[step], let known = meaning.exchanges[packet]?.command
         else { return recorded.matches(command.octets) ? nil : difference }
         return state.withLock { state in
             guard let now = state.now else { return difference }

@@ -7,6 +7,9 @@ import TagTransport
 /// The recorded card asks under its lock: each command of the run is opened once, compared with one or more recorded steps, and
 /// answered once. Steps are numbers among the transport's steps.
 protocol Matching: AnyObject, Sendable {
+    /// The recorded command of a step in the form in which it is compared; nil for what is no exchange of octets.
+    func recorded(_ step: Int) -> [UInt8]?
+
     /// A command of the run in the form in which it is compared.
     func open(_ command: [UInt8]) -> OpenCommand
 
@@ -63,6 +66,8 @@ final class BytesMatching: Matching {
     private let steps: [RecordedSession.Step]
 
     init(_ transport: RecordedSession.Transport) { steps = transport.steps }
+
+    func recorded(_ step: Int) -> [UInt8]? { steps[step].command?.octets }
 
     func open(_ command: [UInt8]) -> OpenCommand { OpenCommand(command) }
 

@@ -10,11 +10,7 @@ struct LooseOrder: Sendable {
     private var now = CardContext()
 
     init(_ steps: [RecordedSession.Step], _ matching: any Matching) {
-        // No command of the run is empty, so that each recorded one differs from it and is shown in the form that is compared.
-        let nothing = OpenCommand([])
-        let commands = steps.indices.map {
-            matching.difference(of: nothing, from: $0)?.recorded.octets ?? steps[$0].command?.octets
-        }
+        let commands = steps.indices.map { matching.recorded($0) }
         files = CardContext.files(
             zip(steps, commands).compactMap { step, command in command.map { ($0, step.answer?.status) } })
         var context = CardContext()

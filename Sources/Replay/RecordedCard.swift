@@ -51,7 +51,8 @@ final class RecordedCard: Sendable {
         /// The step that comes next in strict order: behind the last one that was served.
         var next = 0
         var served: [Bool]
-        var servedCount = 0
+        /// Exchanges that were never served.
+        var exchangesLeft: Int
         /// The first step that was never served.
         var firstFree = 0
         var difference: Difference?
@@ -64,6 +65,7 @@ final class RecordedCard: Sendable {
     }
 
     let transport: RecordedSession.Transport
+    private let exchanges: Int
     private let matching: any Matching
     private let policy: Policy
     private let state: Mutex<State>
@@ -73,7 +75,8 @@ final class RecordedCard: Sendable {
         let matching = matching ?? BytesMatching(transport)
         self.matching = matching
         self.policy = policy
-        var state = State(served: [Bool](repeating: false, count: transport.steps.count))
+        exchanges = transport.steps.count(where: \.isExchange)
+        var state = State(served: [Bool](repeating: false, count: transport.steps.count), exchangesLeft: exchanges)
         if policy.order == .loose { state.loose = LooseOrder(transport.steps, matching) }
         if policy.unrecorded == .model { state.model = policy.model ?? TraceModel() }
         self.state = Mutex(state)
@@ -86,6 +89,9 @@ final class RecordedCard: Sendable {
     var position: Int { state.withLock { $0.firstFree } }
     /// The steps that never came.
     var unserved: [Int] { state.withLock { state in state.served.indices.filter { !state.served[$0] } } }
+    /// Exchanges that never came; asked for after each command, so it is kept rather than counted.
+    var exchangesLeft: Int { state.withLock { $0.exchangesLeft } }
+    var hasServedExchanges: Bool { exchangesLeft < exchanges }
     var guesses: [Guess] { state.withLock { $0.guesses } }
     var moved: [(steps: ClosedRange<Int>, before: Int)] { state.withLock { $0.moved } }
 
@@ -228,8 +234,8 @@ final class RecordedCard: Sendable {
 
     private func serve(_ place: Int, _ state: inout State) {
         if place > state.firstFree, policy.order == .loose { moved(place, &state) }
+        if !state.served[place], transport.steps[place].isExchange { state.exchangesLeft -= 1 }
         state.served[place] = true
-        state.servedCount += 1
         state.next = place + 1
         while state.firstFree < state.served.count, state.served[state.firstFree] { state.firstFree += 1 }
         state.delay = transport.delays.indices.contains(place) ? transport.delays[place] : 0
@@ -324,11 +330,7 @@ final class RecordedCard: Sendable {
                 guard isOfKind(transport.steps[index]), case .response? = transport.steps[index].answer else { return false }
                 return true
             }
-            let nothing = OpenCommand([])
-            func likeness(_ index: Int) -> Int {
-                let plain = matching.difference(of: nothing, from: index)?.recorded.octets ?? []
-                return Likeness.between(command.plain, plain)
-            }
+            func likeness(_ index: Int) -> Int { Likeness.between(command.plain, matching.recorded(index) ?? []) }
             // Of equally near ones the one that is nearest in the recording.
             let next = state.next
             let best = candidates.map { ($0, likeness($0)) }.max { ($0.1, -abs($0.0 - next)) < ($1.1, -abs($1.0 - next)) }
@@ -377,11 +379,9 @@ final class RecordedCard: Sendable {
         let steps = transport.steps
         if state.loose != nil {
             // The free step that is most like the command is the one that it is compared with.
-            let nothing = OpenCommand([])
             let free = steps.indices.filter { !state.served[$0] && isOfKind(steps[$0]) }
             let best = free.compactMap { index -> (Int, Int)? in
-                guard let recorded = matching.difference(of: nothing, from: index)?.recorded.octets else { return nil }
-                return (index, Likeness.between(command.plain, recorded))
+                matching.recorded(index).map { (index, Likeness.between(command.plain, $0)) }
             }.max { ($0.1, -$0.0) < ($1.1, -$1.0) }
             if let (place, likeness) = best, likeness >= 1000, let difference = matching.difference(of: command, from: place) {
                 return differ(.command(step: place, difference), &state)

@@ -52,7 +52,7 @@ class RecordedTransport: NFCTagTransport, CardConnection, @unchecked Sendable {
     func timed<Answer>(_ exchange: () throws -> Answer) async throws -> Answer {
         guard timeScale > 0 else { return try exchange() }
         let answer = Result { try exchange() }
-        let nanoseconds = min(Double(card.takeDelay()) * timeScale, Double(Self.longestWait))
+        let nanoseconds = min(Double(card.takeDelay()) * timeScale, Self.longestWait)
         if nanoseconds > 0 { try await Task.sleep(for: .nanoseconds(Int64(nanoseconds))) }
         return try answer.get()
     }
@@ -63,7 +63,7 @@ class RecordedTransport: NFCTagTransport, CardConnection, @unchecked Sendable {
     }
 
     /// An hour, in nanoseconds: the times of a trace may be anything.
-    private static let longestWait: Int64 = 3_600_000_000_000
+    static let longestWait = 3.6e12
 }
 
 final class RecordedISO7816Transport: RecordedTransport, ISO7816TagTransporting, @unchecked Sendable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CardCrypto
+import Octets
 import Synchronization
 import TraceFile
 
@@ -10,7 +11,6 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
     private struct State {
         var drawn: [String: Int] = [:]
         var times: [String: Int] = [:]
-        var given = 0
         /// What was drawn that is not what was recorded.
         var fresh: [BoundValues.Draw] = []
         var failure: EnvironmentError?
@@ -41,14 +41,18 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
         try state.withLock { state throws(EnvironmentError) in
             let index = state.drawn[label, default: 0]
             state.drawn[label] = index + 1
-            switch entropy {
-            case .recorded: break
-            case .fresh:
-                return note(try SystemRandomSource().octets(count, label: label), label, index, &state)
-            case .seed(let seed):
-                return note(try Self.seeded(seed, label, index, count), label, index, &state)
+            let recorded = secrets.entropy(call: call, label: label, index: index)
+            let drawn: [UInt8]? =
+                switch entropy {
+                case .recorded: nil
+                case .fresh: try SystemRandomSource().octets(count, label: label)
+                case .seed(let seed): try Self.seeded(seed, label, index, count)
+                }
+            if let drawn {
+                if state.fresh.count < Self.mostNoted { state.fresh.append(.init(recorded: recorded, now: drawn)) }
+                return drawn
             }
-            guard let octets = secrets.entropy(call: call, label: label, index: index) else {
+            guard let octets = recorded else {
                 throw fail(.drawNotRecorded, "\(label), draw \(index + 1): \(count) random bytes that were not recorded", &state)
             }
             guard octets.count == count else {
@@ -56,20 +60,12 @@ final class ReplayDraws: RandomSource, EnvironmentClock {
                     .drawOfOtherLength, "\(label), draw \(index + 1): \(octets.count) bytes were recorded, \(count) are wanted",
                     &state)
             }
-            state.given += 1
             return octets
         }
     }
 
     /// What was drawn in place of recorded octets, for values of the result that are such a draw.
     var boundValues: BoundValues { BoundValues(state.withLock { $0.fresh }) }
-
-    private func note(_ octets: [UInt8], _ label: String, _ index: Int, _ state: inout State) -> [UInt8] {
-        state.given += 1
-        let recorded = secrets.entropy(call: call, label: label, index: index)
-        if state.fresh.count < Self.mostNoted { state.fresh.append(.init(recorded: recorded, now: octets)) }
-        return octets
-    }
 
     private static let mostNoted = 10_000
 

@@ -18,7 +18,7 @@ public final class ServedCard: CardEnd, Sendable {
     }
 
     public let readerName: String
-    private let recording: any ServedRecording
+    private let recording: PlayedRecording
     private let afterwards: Afterwards
     private let state = Mutex(State())
 
@@ -28,7 +28,7 @@ public final class ServedCard: CardEnd, Sendable {
         var last: ContinuousClock.Instant?
     }
 
-    init(_ recording: any ServedRecording, afterwards: Afterwards) {
+    init(_ recording: PlayedRecording, afterwards: Afterwards) {
         self.recording = recording
         self.afterwards = afterwards
         readerName = recording.readerName
@@ -37,6 +37,10 @@ public final class ServedCard: CardEnd, Sendable {
     /// The recorded one; for a recording without, that of a contactless card without historical bytes (PC/SC part 3, 3.1.3.2.3).
     public var atr: [UInt8] { recording.atr.isEmpty ? [0x3B, 0x80, 0x80, 0x01, 0x01] : recording.atr }
 
+    /// The mode in which commands are compared.
+    public var mode: ReplayMode { recording.mode }
+    /// What the mode cannot make anew and will answer as it was recorded: a signature over a challenge of the run.
+    public var cautions: [String] { recording.notes }
     /// Whether a program's commands have parted from the recording.
     public var hasDiverged: Bool { recording.hasDiverged }
     /// Whether every recorded exchange was asked for.

@@ -57,6 +57,8 @@ public struct TraceDiff: Sendable {
         var message = ""
         /// Both sides have keys after this exchange.
         var hasAgreed = false
+        /// Codes over what was drawn, by path, that are right under their keys.
+        var codes: Set<String> = []
         /// The file that this exchange brought to its end.
         var file: String?
 
@@ -130,6 +132,7 @@ public struct TraceDiff: Sendable {
         side.le = first.fields.last { $0.path == "iso7816.command.le" }.map { "Le \(hexOf($0))" } ?? "no Le"
         side.message = first.grammar == "iso7816" ? "" : first.grammar
         let isClosed = rows.contains { row in row.opening == .sealed || row.derived.contains { $0.origin == .opened } }
+        side.codes = Set(rows.flatMap(\.annotations).filter { $0.isAuthentication && $0.code == "held" }.compactMap(\.path))
         for row in rows {
             side.fields += comparable(row, isClosed)
             guard row.kind == .response || row.row.direction == .received else { continue }
@@ -202,6 +205,8 @@ public struct TraceDiff: Sendable {
                     result.append(difference(.field, path, one, other))
                     continue
                 }
+                // Another draw has another code; each is right.
+                if left.codes.contains(path), right.codes.contains(path) { continue }
                 if !isEqual(one, other) { result.append(difference(.value, path, one, other)) }
             }
         }

@@ -20,9 +20,14 @@ enum CardServing {
     static let tableOption = OptionSpec(
         "--table", .required("N"), "readers in the table of the programs' libpcsclite before 2.5 (16; Fedora 48)")
 
+    static let linesOption = OptionSpec(
+        "--lines", .none, "a command in hex a line on standard input, its answer on standard output")
+
     static let ends = [
         "--socket needs no pcscd, no reader and no root: PCSCLITE_CSOCK_NAME=PATH PROGRAM",
         "--vpcd needs pcscd with vsmartcard-vpcd.",
+        "--lines answers !removed, !silent, !failed CODE or !error TEXT where there is no",
+        "answer in hex; !reset, !atr, !remove and !insert are words; # begins a comment.",
     ]
 
     /// The end that the options name.
@@ -41,6 +46,15 @@ enum CardServing {
             throw Failure.usage("--table takes a number of readers from 1 to 1024, not \(text)")
         }
         return ServiceSocket.Options(tableSize: size)
+    }
+
+    /// Answers lines of hex until there are no more.
+    static func onLines(_ card: any CardEnd, _ terminal: Terminal) {
+        var lines = HexLines(card: card)
+        var input = InputLines(limit: HexLines.longestLine)
+        while let line = input.next() {
+            if let answer = lines.answer(line) { terminal.result(answer) }
+        }
     }
 
     /// Serves at a path until Ctrl-C.

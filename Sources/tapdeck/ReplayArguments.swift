@@ -6,8 +6,11 @@ import TraceFile
 /// The options of `replay` as the library takes them.
 enum ReplayArguments {
     /// Arguments of the recorded call that can be given again.
-    static let specs =
-        passwords + PassportOptions.specs.filter { $0.name == "--dg" }
+    static let specs = secretSpecs + PassportOptions.specs.filter { $0.name == "--dg" }
+
+    /// Those of them that are passwords and keys.
+    static let secretSpecs =
+        passwords
         + CardKeyOptions.specs.filter { ["--key", "--key-type"].contains($0.name) }
 
     private static let passwords = PassportOptions.specs.filter {

@@ -6,6 +6,16 @@ import TraceFile
 
 /// The text of a replay's report.
 enum ReplayText {
+    /// How a replay was typed, for the lines that say what to type next.
+    struct Typed: Sendable {
+        var before = "tapdeck replay"
+        var after = ""
+        /// The library is asked, not a program: the run can be recorded anew.
+        var isOfLibrary: Bool { before == "tapdeck replay" && after.isEmpty }
+
+        func with(_ path: String, _ options: String) -> String { "\(before) \(path) \(options)\(after)" }
+    }
+
     /// `same     demo.pcapng   bytes   21 exchanges   0.6 ms`.
     static func same(_ report: ReplayReport, path: String) -> String {
         let count = "\(grouped(report.exchanges)) exchange\(report.exchanges == 1 ? "" : "s")"
@@ -29,7 +39,9 @@ enum ReplayText {
             }
     }
 
-    static func lines(_ divergence: Divergence, _ report: ReplayReport, path: String, name: String? = nil) -> [String] {
+    static func lines(
+        _ divergence: Divergence, _ report: ReplayReport, path: String, name: String? = nil, typed: Typed = Typed()
+    ) -> [String] {
         let place = divergence.packet.map { "at \($0) of \(lastNumber(divergence))" } ?? "after \(divergence.exchanges) exchanges"
         var lines = ["DIFFERS  \(name ?? path)   \(report.mode.rawValue)   \(place)", ""]
         if let before = divergence.before { lines.append(row(before, said: before.answer)) }
@@ -77,7 +89,7 @@ enum ReplayText {
         if !divergence.causes.isEmpty { lines.append("  trace: a row whose own check fails was changed after it was recorded") }
         lines += notes(report).map { "  note: \($0)" }
         if let packet = divergence.packet { lines.append("  look     tapdeck show \(path) \(packet) --tree") }
-        if divergence.causes.isEmpty { lines.append("  keep     tapdeck replay --update \(path)") }
+        if divergence.causes.isEmpty, typed.isOfLibrary { lines.append("  keep     tapdeck replay --update \(path)") }
         return lines
     }
 
@@ -88,28 +100,28 @@ enum ReplayText {
     }
 
     /// What is missing, where it was looked for, what to type.
-    static func lines(_ blocked: Blocked, path: String, isOneOfMany: Bool = false) -> [String] {
+    static func lines(_ blocked: Blocked, path: String, isOneOfMany: Bool = false, typed: Typed = Typed()) -> [String] {
         let first = "blocked: \(isOneOfMany ? "\(path): " : "")\(blocked.text)"
         switch blocked.reason {
         case .entropy, .argument, .key:
             var lines = [first, "looked   inside the file, and for \(SecretStore.sidePath(forTrace: path))"]
             let help = blocked.helps.lazy.compactMap { option($0) }.first
-            guard let help else { return lines + ["tapdeck replay \(path) --secrets FILE"] }
+            guard let help else { return lines + [typed.with(path, "--secrets FILE")] }
             if case .entropy = blocked.reason {
                 lines.append("with \(help.what) it can be replayed with fresh random bytes:")
             } else {
                 lines.append("it can be given again:")
             }
-            return lines + ["tapdeck replay \(path) \(help.option)"]
+            return lines + [typed.with(path, help.option)]
         case .callFromCode:
             return [
                 first,
                 "replay it from code: try await Replay(of: \"\(path)\").run { transport in ... }",
             ]
-        case .noCall:
+        case .noCall where typed.isOfLibrary:
             return ["blocked: \(path) was recorded from a program, not from the library", "tapdeck replay \(path) -- PROGRAM"]
-        case .boundAnswers: return [first, "tapdeck replay \(path) --mode bytes, or resealed"]
-        case .unknownFlow, .notResealed, .empty, .laterFormat: return [first]
+        case .boundAnswers: return [first, typed.with(path, "--mode resealed")]
+        case .noCall, .unknownFlow, .notResealed, .empty, .laterFormat: return [first]
         }
     }
 

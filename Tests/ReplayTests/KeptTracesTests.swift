@@ -45,6 +45,22 @@ import TraceFile
         #expect(report.moved.isEmpty)
     }
 
+    /// With other random bytes in the modes that take them; a mode that cannot be says why, and one at least can.
+    @Test(arguments: names) func eachIsTheSameInEveryModeThatItAllows(_ name: String) async throws {
+        var held: [ReplayMode] = []
+        for mode in ReplayMode.allCases {
+            var options = ReplayOptions()
+            (options.mode, options.entropy) = (mode, mode == .bytes ? .recorded : .seed(11))
+            let report = await (try Replay(of: Self.folder.appendingPathComponent(name).path, options: options)).run()
+            switch report.verdict {
+            case .same: held.append(mode)
+            case .blocked(let blocked): #expect(!blocked.text.isEmpty)
+            case .differs: Issue.record("\(name), \(mode): \(report.text)")
+            }
+        }
+        #expect(held.contains(.bytes) && held.contains(.resealed), "\(held)")
+    }
+
     /// Sessions without key agreement hold for any random bytes; the others say at which exchange they do not.
     @Test(arguments: names) func eachReplaysInFieldsOrSaysWhyNot(_ name: String) async throws {
         var options = ReplayOptions()

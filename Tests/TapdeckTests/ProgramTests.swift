@@ -61,14 +61,14 @@ enum Programs {
         let same = try await replay(Self.openSC + [Self.select, "-s", Self.read], in: folder)
         #expect(same.end == .status(0), "\(same.errorText)")
         #expect(same.outputText.contains("Received (SW1=0x90, SW2=0x00):"))
-        #expect(same.errorText.contains("same     a.pcapng   bytes   2 exchanges"), "\(same.errorText)")
+        #expect(same.errorText.contains("same     a.pcapng   fields   2 exchanges"), "\(same.errorText)")
         #expect(same.errorText.contains("program  opensc-tool ended with status 0"))
         // Its own output alone stands on standard output.
         #expect(!same.outputText.contains("same "))
 
         let other = try await replay(Self.openSC + ["00A4000C020002"], in: folder)
         #expect(other.end == .status(1))
-        #expect(other.errorText.contains("DIFFERS  a.pcapng   bytes   at 3"), "\(other.errorText)")
+        #expect(other.errorText.contains("DIFFERS  a.pcapng   fields   at 3"), "\(other.errorText)")
         #expect(other.errorText.contains("iso7816.command.data"), "\(other.errorText)")
 
         let missing = try await replay(["opensc-tool", "-l"], in: folder)
@@ -200,14 +200,22 @@ enum Programs {
     func noReplayOpensADeviceOrConnectsToAReaderService() async throws {
         let folder = try TemporaryFolder()
         try await recorded(in: folder)
-        for tail in [[], ["--", "sh", "-c", "true"]] as [[String]] {
+        try FileManager.default.createDirectory(atPath: folder("suite"), withIntermediateDirectories: false)
+        for name in ["passport-bac.pcapng", "desfire-ev2.pcapng", "credential-reader.pcapng"] {
+            try FileManager.default.copyItem(
+                atPath: PackageFiles.root.path + "/Traces/" + name, toPath: folder("suite/" + name))
+        }
+        let commands: [[String]] = [
+            ["replay", "a.pcapng"], ["replay", "a.pcapng", "--", "sh", "-c", "true"], ["serve", "a.pcapng", "--lines"],
+            ["replay", "suite"], ["replay", "suite", "--mode", "resealed", "--entropy", "fresh"],
+        ]
+        for words in commands {
             _ = try await ProcessRunner.run(
-                "strace",
-                ["-f", "-o", folder("calls"), "-e", "trace=connect,open,openat", Binary.path, "replay", "a.pcapng"] + tail,
+                "strace", ["-f", "-o", folder("calls"), "-e", "trace=connect,open,openat", Binary.path] + words,
                 directory: folder.path)
             let calls = try String(contentsOfFile: folder("calls"), encoding: .utf8)
-            #expect(calls.contains("a.pcapng"))
-            #expect(!calls.contains("connect("), "\(tail)")
+            #expect(calls.contains(".pcapng"))
+            #expect(!calls.contains("connect("), "\(words)")
             for place in ["/run/pcscd", "/dev/bus", "/dev/hidraw", "libpcsclite"] { #expect(!calls.contains(place), "\(place)") }
         }
     }

@@ -45,8 +45,10 @@ import Testing
     }
 
     /// Where a passport is served whose answers fit a terminal's own random numbers, and the reader that it then stands in.
-    /// A recorded passport joins this list when a served card can reseal: `(["serve", "p.pcapng"], "virtual:passport")`.
-    private static let passports: [(words: [String], reader: String)] = [(["virtual", "passport"], "Tapdeck passport")]
+    private static let passports: [(words: [String], reader: String)] = [
+        (["virtual", "passport"], "Tapdeck passport"), (["serve", "p.pcapng"], "virtual:passport"),
+        (["virtual", "--from", "p.pcapng"], "Tapdeck p"),
+    ]
 
     @Test(.enabled(if: Programs.host == nil, Comment(rawValue: Programs.host ?? "")), arguments: passports.indices)
     func aTerminalOfAnotherHandReadsDG1(_ index: Int) async throws {
@@ -63,6 +65,63 @@ import Testing
         }
         child.signal(SIGINT)
         #expect(child.collect(timeout: .seconds(30)).end == .status(130))
+    }
+
+    /// The passport's chip draws anew for each program, and so do they.
+    @Test(arguments: ["virtual:passport", "virtual:passport?pace=ecdh-gm-aes128:13"])
+    func aRecordedPassportIsReadAgainWithFreshRandomNumbers(_ card: String) async throws {
+        let folder = try TemporaryFolder()
+        let flow = ["passport", "--mrz-key", "L898902C<369080619406236", "--dg"]
+        _ = try await Binary.run(["record", "-o", "p.pcapng", "--card", card] + flow + ["com,dg1"], in: folder)
+        let child = try await serving(["serve", "p.pcapng"], in: folder)
+        for (name, groups) in [("q.pcapng", "com,dg1"), ("r.pcapng", "com,dg1"), ("s.pcapng", "dg1")] {
+            let read = try await run(Binary.path, ["record", "--embed-secrets", "-o", name] + flow + [groups], in: folder)
+            #expect(read.end == .status(0), "\(name): \(read.errorText)")
+        }
+        child.signal(SIGINT)
+        let end = child.collect(timeout: .seconds(30))
+        #expect(end.errorText.contains("plays p.pcapng in mode resealed"), "\(end.errorText)")
+        let verdicts = end.errorText.split(separator: "\n").filter { $0.hasPrefix("same ") || $0.hasPrefix("DIFFERS ") }
+        #expect(verdicts.map { $0.prefix(4) } == ["same", "same", "DIFF"], "\(end.errorText)")
+        #expect(end.errorText.contains("never came"), "\(end.errorText)")
+        for name in ["q.pcapng", "r.pcapng"] {
+            // What was read stands in the new trace as well, and is the same.
+            #expect(try await Binary.run("replay", name, in: folder).end == .status(0))
+            #expect(try await Binary.run("diff", "p.pcapng", name, in: folder).end == .status(0))
+        }
+    }
+
+    @Test(
+        .enabled(if: PrivatePCSCD.isAvailable, Comment(rawValue: PrivatePCSCD.reason)),
+        .enabled(if: Programs.host == nil, Comment(rawValue: Programs.host ?? "")),
+        arguments: [("virtual:passport", false), ("virtual:passport?pace=ecdh-gm-aes128:13", false), ("virtual:passport", true)])
+    func aRecordedPassportIsReadThroughARealReaderService(_ card: String, byTheScript isScript: Bool) async throws {
+        let service = try PrivatePCSCD()
+        defer { service.stop() }
+        let folder = try TemporaryFolder()
+        let flow = ["passport", "--mrz-key", "L898902C<369080619406236", "--dg", "dg1"]
+        _ = try await Binary.run(["record", "-o", "p.pcapng", "--card", card] + flow, in: folder)
+        let child = try ChildProcess(
+            Binary.path, ["serve", "p.pcapng", "--vpcd", "127.0.0.1:\(service.ports[0])"],
+            environment: Binary.environment(folder), directory: folder.path)
+        let deadline = ContinuousClock.now + .seconds(30)
+        var isIn = false
+        while !isIn, ContinuousClock.now < deadline {
+            let list = try await ProcessRunner.run("opensc-tool", ["-l"], environment: service.environment)
+            isIn = list.outputText.contains("Yes")
+        }
+        let program =
+            isScript
+            ? ["python3", Programs.script("bac_host.py"), "Virtual", "L898902C", "690806", "940623"]
+            : [Binary.path, "record", "-o", "q.pcapng", "--wait", "20"] + flow
+        let read = try await ProcessRunner.run(
+            program[0], Array(program.dropFirst()), environment: service.environment, directory: folder.path)
+        child.signal(SIGINT)
+        let end = child.collect(timeout: .seconds(30))
+        #expect(read.end == .status(0), "\(read.outputText) \(read.errorText) \(end.errorText)")
+        if isScript { #expect(read.outputText == Self.dg1 + "\n") }
+        // The script asks for less than was recorded.
+        #expect(end.errorText.contains(isScript ? "never came" : "same     p.pcapng   resealed"), "\(end.errorText)")
     }
 
     @Test(.enabled(if: Programs.openSC == nil, Comment(rawValue: Programs.openSC ?? "")))

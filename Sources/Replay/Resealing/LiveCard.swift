@@ -81,7 +81,8 @@ struct LiveCard: Sendable {
             }
         }
         if isSealed, status != recorded.status, status[0] == 0x91 { isSealed = false }
-        let sent = isSealed ? seal(data, status: status, form: form) : data
+        var sent = isSealed ? seal(data, status: status, form: form, recorded.fault) : data
+        if let fault = recorded.fault, isSealed || recorded.agreement != nil { sent = fault.spoil(sent) }
         guard recorded.parts.count > 1, status == recorded.status else { return sent + status }
         whole[step] = (sent, recorded.parts)
         return part(0, of: step, status: recorded.ownStatus)
@@ -96,14 +97,20 @@ struct LiveCard: Sendable {
     }
 
     /// Protects an answer as the channel that opened the command does; without one it stays as it is.
-    mutating func seal(_ data: [UInt8], status: [UInt8], form: RecordedConversation.DESFireForm) -> [UInt8] {
+    ///
+    /// - Parameter fault: what was wrong inside the recorded one.
+    mutating func seal(
+        _ data: [UInt8], status: [UInt8], form: RecordedConversation.DESFireForm, _ fault: ProtectionFault? = nil
+    ) -> [UInt8] {
         guard let command, command.isOpened || form != .none else { return data }
         if status[0] == 0x91 { return sealNative(data, status[1], form) }
         if decoder.hasLayer("SM"), let enc = decoder.octets("enc", of: "SM"), let mac = decoder.octets("mac", of: "SM"),
             let counter = decoder.octets("ssc", of: "SM"), command.plain.count > 1
         {
+            let isOdd = fault?.objects.map { $0.contains(0x85) } ?? (command.plain[1] & 1 == 1)
             let sealed = PassportAgreement.seal(
-                data, status: status, isOdd: command.plain[1] & 1 == 1, encryption: enc, authentication: mac, counter: counter)
+                fault?.padded ?? data, status: fault?.status ?? status, isOdd: isOdd, encryption: enc, authentication: mac,
+                counter: counter, isPadded: fault?.padded != nil)
             return sealed.map { Array($0.dropLast(2)) } ?? data
         }
         if decoder.hasLayer("SCP") {

@@ -64,6 +64,8 @@ struct RecordedConversation: Sendable {
         /// Octets of data in each of its parts.
         var parts: [Int] = []
         var agreement: Agreement?
+        /// What was wrong with the answer's protection.
+        var fault: ProtectionFault?
     }
 
     /// By step of the transport; nil for what is no exchange of APDUs.
@@ -131,7 +133,7 @@ struct RecordedConversation: Sendable {
                 !index.program.gathers[place].ofRequest && reading.decoder.state.gathers[place].pieces > 0
             }
         if isPart { return }
-        finish(plain, exchange.status, reading.decoder)
+        finish(plain, exchange.status, reading.decoder, answered)
         let isClosed = exchange.command.isProtected && !exchange.command.isOpened && exchange.command.failure == nil
         let isSilent = reading.decoder.annotations[answered.annotations].contains { $0.code == .sealed }
         if exchange.command.isOpened && isSilent || isClosed && exchange.status == [0x90, 0x00] && !exchange.data.isEmpty {
@@ -146,12 +148,14 @@ struct RecordedConversation: Sendable {
         return command.plain[1] == 0xC0 || (command.plain[0] == 0x90 && command.plain[1] == 0xAF)
     }
 
-    private mutating func finish(_ plain: [UInt8]?, _ status: [UInt8], _ decoder: Decoder) {
+    private mutating func finish(_ plain: [UInt8]?, _ status: [UInt8], _ decoder: Decoder, _ outcome: Decoder.Outcome) {
         guard let first = open.first, var exchange = exchanges[first] else { return }
         exchange.data = openData
         exchange.status = status
         exchange.parts = open.map { exchanges[$0]?.data.count ?? 0 }
         for (number, step) in open.enumerated().dropFirst() { exchanges[step]?.answer = .part(of: first, number: number) }
+        exchange.fault = ProtectionFault(
+            decoder, outcome, index, data: openData, status: status, isInside: exchange.command.isOpened, plain: plain)
         if let plain, exchange.command.isOpened || exchange.command.plain.first == 0x90 {
             if status[0] == 0x91 {
                 let data = Array(plain.dropFirst())
@@ -159,6 +163,8 @@ struct RecordedConversation: Sendable {
             } else {
                 exchange.answer = .sealed(data: Array(plain.dropLast(2)), form: .none)
             }
+        } else if exchange.fault?.padded != nil, exchange.command.isOpened {
+            exchange.answer = .sealed(data: [], form: .none)
         }
         exchange.agreement = agreement(exchange, first, decoder)
         exchanges[first] = exchange

@@ -46,6 +46,8 @@ final class ResealedMatching: Matching {
         }
     }
 
+    func recorded(_ step: Int) -> [UInt8]? { conversation.exchanges[step]?.command.compared ?? steps[step].command?.octets }
+
     func open(_ command: [UInt8]) -> OpenCommand {
         card.withLock { card in
             let form = card.open(command)

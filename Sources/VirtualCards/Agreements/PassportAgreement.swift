@@ -60,16 +60,29 @@ package enum PassportAgreement {
     /// - Parameters:
     ///   - counter: the send sequence counter after the command, as many octets as a block of the cipher.
     ///   - isOdd: whether the command's instruction is odd, whose data comes under `85`.
+    ///   - isPadded: whether the data stands in whole blocks already, with what the card took for padding.
     /// - Returns: nil when the keys do not fit the counter.
     package static func seal(
-        _ data: [UInt8], status: [UInt8], isOdd: Bool, encryption: [UInt8], authentication: [UInt8], counter: [UInt8]
+        _ data: [UInt8], status: [UInt8], isOdd: Bool, encryption: [UInt8], authentication: [UInt8], counter: [UInt8],
+        isPadded: Bool = false
     ) -> [UInt8]? {
         guard counter.count == 8 || counter.count == 16, status.count == 2 else { return nil }
         var channel = SecureChannel(
             counter.count == 8 ? .tripleDES : .aes, encryptionKey: encryption, authenticationKey: authentication,
             counter: counter)
         let word = StatusWord(rawValue: UInt16(status[0]) << 8 | UInt16(status[1]))
-        return (try? channel.seal(CardReply(data, word), isOdd: isOdd))?.octets
+        return (try? channel.seal(CardReply(data, word), isOdd: isOdd, isPadded: isPadded))?.octets
+    }
+
+    /// The blocks of a cryptogram, with their padding.
+    ///
+    /// - Parameter counter: the send sequence counter of its message.
+    /// - Returns: nil when they are no whole blocks, or the key does not fit the counter.
+    package static func deciphered(_ sealed: [UInt8], encryption: [UInt8], counter: [UInt8]) -> [UInt8]? {
+        guard counter.count == 8 || counter.count == 16 else { return nil }
+        let channel = SecureChannel(
+            counter.count == 8 ? .tripleDES : .aes, encryptionKey: encryption, authenticationKey: [], counter: counter)
+        return channel.blocks(of: sealed)
     }
 }
 

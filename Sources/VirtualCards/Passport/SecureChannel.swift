@@ -62,12 +62,13 @@ struct SecureChannel: Sendable, Equatable {
     /// Writes a secured answer (9.8.6): the data, if any, under `87`, or `85` for an odd instruction code; the status word under `99`; the
     /// MAC under `8E`. The counter goes up by one.
     ///
+    /// - Parameter isPadded: whether the data has its padding, right or wrong.
     /// - Throws: `6988` when libcrypto fails.
-    mutating func seal(_ reply: CardReply, isOdd: Bool) throws(StatusWord) -> CardReply {
+    mutating func seal(_ reply: CardReply, isOdd: Bool, isPadded: Bool = false) throws(StatusWord) -> CardReply {
         increment()
         var octets: [UInt8] = []
         if !reply.data.isEmpty {
-            let cryptogram = try encrypt(Padding.pad(reply.data, to: suite.blockLength))
+            let cryptogram = try encrypt(isPadded ? reply.data : Padding.pad(reply.data, to: suite.blockLength))
             octets = isOdd ? TLV.encode(0x85, cryptogram) : TLV.encode(0x87, [0x01] + cryptogram)
         }
         octets += TLV.encode(0x99, reply.status.octets)
@@ -131,6 +132,12 @@ struct SecureChannel: Sendable, Equatable {
         } catch {
             throw .secureMessagingObjectWrong
         }
+    }
+
+    /// A cryptogram's blocks, with their padding; nil when it is none.
+    func blocks(of cryptogram: [UInt8]) -> [UInt8]? {
+        guard !cryptogram.isEmpty else { return nil }
+        return try? suite.cipher.decrypt(cryptogram, key: encryptionKey, iv: try vector())
     }
 
     private func vector() throws(CryptoError) -> [UInt8]? {

@@ -18,8 +18,9 @@ enum ProgramReplay {
         guard arguments.operands.count == 1, let path = arguments.operands.first else {
             throw Failure.usage("replay -- PROGRAM takes one trace: tapdeck replay FILE -- \(program.joined(separator: " "))")
         }
-        let served = try ServedTrace(path, arguments, terminal)
+        let served = try ServedTrace(path, .program(program.joined(separator: " ")), arguments, terminal)
         let cards = try served.cards(.stays)
+        served.caution(cards, terminal)
         let folder = try PrivateFolder()
         defer { folder.remove() }
         let socket = "\(folder.path)/pcscd.comm"

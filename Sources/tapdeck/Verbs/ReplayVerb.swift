@@ -212,7 +212,10 @@ struct ReplayRun: Sendable {
                     terminal.result(ReplayText.json(report, path: result.item.path, outcome: result))
                 } else {
                     terminal.result(
-                        JSONValue.object(["file": .string(result.item.path), "outcome": .string(result.outcome.rawValue)]).text)
+                        JSONValue.object([
+                            "file": .string(result.item.path), "outcome": .string(result.outcome.rawValue),
+                            "reason": .string(result.problem.joined(separator: "; ")),
+                        ]).text)
                 }
             }
             return

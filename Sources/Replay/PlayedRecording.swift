@@ -1,52 +1,23 @@
 // SPDX-License-Identifier: MIT
 
 import CardSockets
+import Glibc
 import Octets
 import Synchronization
 import TagTransport
 import TraceFile
 
-/// A recorded card as the ends that serve programs need it, whatever way it matches what it is asked.
+/// The recorded card as a mode, an order and a policy have it, for programs to meet.
 ///
 /// What a program does to the reader rather than to the card (connects, resets, controls) is not compared: programs do it in their
 /// own order. What was recorded of it is given where the recording stands at it.
-protocol ServedRecording: AnyObject, Sendable {
-    /// Empty when the recording has none.
-    var atr: [UInt8] { get }
-    /// The UID of a contactless card; else empty.
-    var identifier: [UInt8] { get }
-    var readerName: String { get }
-    /// Whether the first difference has been met: nothing is answered any more.
-    var hasDiverged: Bool { get }
-    /// Whether the recording stands at a removal of the card.
-    var standsAtRemoval: Bool { get }
-    /// Whether exchanges were asked for since the beginning.
-    var hasBegun: Bool { get }
-    /// Whether every recorded exchange was asked for.
-    var isFinished: Bool { get }
-
-    /// Whether the recording stands at this very command.
-    func expects(_ command: [UInt8]) -> Bool
-    func answer(_ command: [UInt8]) -> ReaderAnswer
-    /// Nil when the recording stands at no reset.
-    func reset() -> ReaderAnswer?
-    /// Nil when the recording stands at no such control.
-    func control(code: UInt32, input: [UInt8]) -> ReaderAnswer?
-    /// Goes past a recorded removal.
-    func passRemoval()
-    /// Begins again.
-    func rewind()
-    /// How it went until now, as if the program had ended.
-    func report(seconds: Double) -> ReplayReport
-}
-
-/// The recorded card as a mode, an order and a policy have it, served to a program.
-final class PlayedRecording: ServedRecording {
+final class PlayedRecording: Sendable {
     private let replay: Replay
-    private let mode: ReplayMode
+    let mode: ReplayMode
     private let transport: RecordedSession.Transport
     private let card: Mutex<RecordedCard>
-    private let notes: [String]
+    /// What the mode cannot make anew and answers as it was recorded.
+    let notes: [String]
 
     /// - Throws: ``Blocked`` when the mode cannot be.
     init(_ replay: Replay, transport id: Int, mode: ReplayMode) throws(Blocked) {
@@ -58,18 +29,25 @@ final class PlayedRecording: ServedRecording {
         card = Mutex(RecordedCard(stage.transport, matching: stage.matching, policy: stage.policy))
     }
 
+    /// Empty when the recording has none.
     var atr: [UInt8] { transport.row.atr ?? [] }
+    /// The UID of a contactless card; else empty.
     var identifier: [UInt8] { transport.row.identifier ?? [] }
     var readerName: String { transport.readerName }
+    /// Whether the first difference has been met: nothing is answered any more.
     var hasDiverged: Bool { current.difference != nil }
-    var hasBegun: Bool { transport.steps.prefix(current.next).contains(where: \.isExchange) || hasDiverged }
-    var isFinished: Bool { !current.unserved.contains { transport.steps[$0].isExchange } }
+    /// Whether exchanges were asked for since the beginning.
+    var hasBegun: Bool { current.hasServedExchanges || hasDiverged }
+    /// Whether every recorded exchange was asked for.
+    var isFinished: Bool { current.exchangesLeft == 0 }
 
+    /// Whether the recording stands at a removal of the card.
     var standsAtRemoval: Bool {
         if case .removal? = next { return true }
         return false
     }
 
+    /// Whether the recording stands at this very command.
     func expects(_ command: [UInt8]) -> Bool {
         let rest = transport.steps.dropFirst(current.next)
         guard case .apdu(_, let recorded, _)? = rest.first(where: \.isExchange) else { return false }
@@ -79,6 +57,7 @@ final class PlayedRecording: ServedRecording {
     func answer(_ command: [UInt8]) -> ReaderAnswer {
         passReader()
         let card = current
+        defer { wait(for: card.takeDelay()) }
         do throws(TransportError) {
             if case .frame? = next { return .octets(try card.frame(command)) }
             return .octets(try card.apdu(command))
@@ -87,6 +66,7 @@ final class PlayedRecording: ServedRecording {
         }
     }
 
+    /// Nil when the recording stands at no reset.
     func reset() -> ReaderAnswer? {
         switch next {
         case .reset?, .failedEvent?: break
@@ -97,6 +77,7 @@ final class PlayedRecording: ServedRecording {
         do throws(TransportError) { return .octets(try current.reset()) } catch { return Self.answer(for: error) }
     }
 
+    /// Nil when the recording stands at no such control.
     func control(code: UInt32, input: [UInt8]) -> ReaderAnswer? {
         guard case .control(_, let recorded, let sent, _)? = next, recorded == Int(code), sent ?? input == input else {
             return nil
@@ -106,16 +87,19 @@ final class PlayedRecording: ServedRecording {
         }
     }
 
+    /// Goes past a recorded removal.
     func passRemoval() {
         if standsAtRemoval { try? current.removal() }
     }
 
+    /// Begins again.
     func rewind() {
         // What could be prepared once can be prepared again.
         guard case .success(let stage) = replay.prepare(nil, mode, transport: transport.row.id) else { return }
         card.withLock { $0 = RecordedCard(stage.transport, matching: stage.matching, policy: stage.policy) }
     }
 
+    /// How it went until now, as if the program had ended.
     func report(seconds: Double) -> ReplayReport {
         passReader()
         let card = current
@@ -161,6 +145,14 @@ final class PlayedRecording: ServedRecording {
                 continue
             }
         }
+    }
+
+    /// The time that an answer took when it was recorded, at the speed asked for; the thread is the reader's own.
+    private func wait(for recorded: UInt64) {
+        let nanoseconds = min(Double(recorded) * replay.options.timeScale, RecordedTransport.longestWait)
+        guard nanoseconds >= 1 else { return }
+        var (time, rest) = (timespec(tv_sec: Int(nanoseconds / 1e9), tv_nsec: Int(nanoseconds) % 1_000_000_000), timespec())
+        while nanosleep(&time, &rest) != 0, errno == EINTR { time = rest }
     }
 
     /// A recorded error as PC/SC says it.
