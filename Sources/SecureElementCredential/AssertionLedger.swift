@@ -62,6 +62,12 @@ struct AssertionLedger: Sendable {
         return true
     }
 
+    /// Nobody has the assertion any more who could ask how it ended.
+    mutating func forget(_ id: Int, now: Int64) {
+        end(id, now: now)
+        timedOut.remove(id)
+    }
+
     func state(of id: Int) -> End {
         if held?.id == id { return .active }
         return timedOut.contains(id) ? .timedOut : .ended

@@ -46,10 +46,11 @@ public actor GlobalPlatformElement: SecureElement {
     ///   - registry: what the host knows of the credentials.
     ///   - broker: hands on the person's authorisation; nobody does when nil.
     ///   - contactless: the element's contactless interface; the connection serves for it when nil.
-    ///   - holding: keeps other programs away while something is managed, whose steps belong together; nil where there are none.
+    ///   - holding: keeps other programs away while something is managed; nil where there are none.
     public init(
         transport: any NFCTagTransport, keys: GlobalPlatformKeys?, configurations: [ProductConfiguration],
-        registry: CredentialRegistry, broker: (any AuthorizationBroker)? = nil, contactless: ContactlessInterface? = nil, holding: (any ElementHolding)? = nil
+        registry: CredentialRegistry, broker: (any AuthorizationBroker)? = nil, contactless: ContactlessInterface? = nil,
+        holding: (any ElementHolding)? = nil
     ) {
         self.holding = holding
         self.transport = transport

@@ -24,7 +24,10 @@ extension CredentialSession {
             self.session = CredentialDevice.WeakReference(session)
         }
 
-        deinit { end() }
+        deinit {
+            guard let now = link.now else { return }
+            device.shared.withLock { $0.ledger.forget(number, now: now) }
+        }
 
         /// The state now.
         public var state: State {

@@ -22,7 +22,9 @@ extension GrammarIndex {
             return name + detail(command, in: place)
         }
         // In a proprietary class an instruction means what its application says (ISO/IEC 7816-4 5.4.1).
-        if command.cla > 0x80 || (command.cla == 0x80 && info == nil) { return "command \(Hex.encode([command.cla, command.ins]))" }
+        if command.cla > 0x80 || (command.cla == 0x80 && info == nil) {
+            return "command \(Hex.encode([command.cla, command.ins]))"
+        }
         let name = info.map(label) ?? instruction(command.ins) ?? "command \(Hex.encode([command.cla, command.ins]))"
         return name + detail(command, in: place)
     }

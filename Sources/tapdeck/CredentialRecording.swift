@@ -5,6 +5,7 @@ import Flows
 import Foundation
 import Glibc
 import Octets
+import PCSC
 import SecureElementCredential
 import Synchronization
 import TagTransport
@@ -236,7 +237,7 @@ final class VirtualReaderHost: EmulationHost {
         }
     }
 
-    /// Until a program has talked to the card and been quiet for a second and a half, or the time is over.
+    /// Until a program has talked to the card, been quiet for a second and a half and let it go, or the time is over.
     @Sendable func work(_ card: EmulatedCard, _ seconds: Int, _ step: Int) async {
         let start = ContinuousClock.now
         lastCommand.clear()
@@ -246,8 +247,14 @@ final class VirtualReaderHost: EmulationHost {
         while ContinuousClock.now - start < .seconds(seconds) {
             try? await Task.sleep(for: .milliseconds(50))
             if Task.isCancelled { return }
-            if let last = lastCommand.time, ContinuousClock.now - last > .milliseconds(1_500) { return }
+            if let last = lastCommand.time, ContinuousClock.now - last > .milliseconds(1_500), await !isHeld(card.atr) { return }
         }
+    }
+
+    /// Whether pcscd says that a program has a card of this kind; false without a pcscd.
+    private func isHeld(_ atr: [UInt8]) async -> Bool {
+        guard let statuses = try? await PCSCContext.open().readerStatuses() else { return false }
+        return statuses.contains { $0.atr == atr && ($0.flags.contains(.inUse) || $0.flags.contains(.exclusive)) }
     }
 }
 

@@ -34,6 +34,11 @@ struct CredentialReaderTests {
         """
 
     @Test func aTakenCardAResetAndARemovalGiveTheMappedErrorsAndReplay() async throws {
+        // The script waits ten seconds for what the test does.
+        try await withTaskExecutorPreference(SeparateThreads()) { try await meddle() }
+    }
+
+    private func meddle() async throws {
         try await PrivatePCSCD.use { service in
             let folder = try TemporaryFolder()
             try folder.write(Self.steps, "steps.txt")
@@ -79,8 +84,10 @@ struct CredentialReaderTests {
 
     @Test(.enabled(if: access("/usr/bin/opensc-tool", X_OK) == 0, "opensc-tool is not installed"))
     func aCardInOneReaderIsEmulatedInAnother() async throws {
-        let service = try PrivatePCSCD()
-        defer { service.stop() }
+        try await withTaskExecutorPreference(SeparateThreads()) { try await PrivatePCSCD.useSeparate(emulate) }
+    }
+
+    private func emulate(_ service: PrivatePCSCD) async throws {
         let folder = try TemporaryFolder()
         try folder.write(
             """
@@ -91,7 +98,7 @@ struct CredentialReaderTests {
             enterWiredMode C1
             transceive 8010000000 -> 000000649000
             performCardEmulationTransactionWithCurrentCredential
-            reader 30 s
+            reader 100 s
             endCardEmulation
             enterWiredMode C1
             transceive 8010000000 -> 000000699000
@@ -103,25 +110,26 @@ struct CredentialReaderTests {
             Binary.path, ["virtual", "secure-element", "--vpcd", "127.0.0.1:\(service.ports[1])"],
             environment: service.environment, directory: folder.path)
         defer { card.signal(SIGKILL) }
-        async let recording = ProcessRunner.run(
-            Binary.path,
-            [
-                "record", "-o", "c.pcapng", "--wait", "20", "--element", "reader", "--reader", service.readers[1], "--vpcd",
-                "127.0.0.1:\(service.ports[0])", "--key", "404142434445464748494A4B4C4D4E4F", "credential", "steps.txt",
-            ],
-            environment: service.environment, directory: folder.path)
+        let record =
+            "exec \(Binary.path) record -o c.pcapng --wait 60 --element reader --reader '\(service.readers[1])' --vpcd 127.0.0.1:\(service.ports[0]) --key 404142434445464748494A4B4C4D4E4F credential steps.txt > out.txt 2> err.txt"
+        let recorder = try ChildProcess("sh", ["-c", record], environment: service.environment, directory: folder.path)
+        defer { recorder.signal(SIGKILL) }
+        recorder.closeInput()
         // It cannot wait for one reader: the card in the other is there already.
         var read = ""
-        try await until("opensc-tool meets the card") {
+        try await until("opensc-tool meets the card: \(text("out.txt", in: folder)) \(text("err.txt", in: folder))") {
+            guard recorder.poll() == nil, text("out.txt", in: folder).contains("performCardEmulation") else {
+                return recorder.poll() != nil
+            }
             read = try await ProcessRunner.run(
                 "opensc-tool", ["-r", "0", "-s", "00A4040009F054444C4F59010101", "-s", "80200000020005"],
                 environment: service.environment, directory: folder.path
             ).outputText
             return read.contains("Received")
         }
-        let recorded = try await recording
+        let end = recorder.waitForEnd(timeout: .seconds(120))
         #expect(read.contains("00 00 00 69"), "\(read)")
-        #expect(recorded.end == .status(0), "\(recorded.outputText) \(recorded.errorText)")
+        #expect(end == .status(0), "\(text("out.txt", in: folder)) \(text("err.txt", in: folder))")
         let replayed = try await Binary.run("replay", "c.pcapng", in: folder)
         #expect(replayed.end == .status(0), "\(replayed.outputText) \(replayed.errorText)")
     }
@@ -131,12 +139,12 @@ struct CredentialReaderTests {
     }
 
     private func until(_ what: @autoclosure () -> String, _ condition: () async throws -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(120)
         while try await !condition() {
             guard ContinuousClock.now < deadline else {
-                throw ProcessRunner.Failure(description: "not in a minute: \(what())")
+                throw ProcessRunner.Failure(description: "not in two minutes: \(what())")
             }
-            try await Task.sleep(for: .milliseconds(20))
+            try await Task.sleep(for: .milliseconds(50))
         }
     }
 }

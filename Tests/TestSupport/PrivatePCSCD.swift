@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Dispatch
 import Foundation
 
 /// A pcscd of the tests' own: in a mount namespace of its own, with a virtual reader of two slots on free ports.
@@ -37,6 +38,24 @@ public final class PrivatePCSCD: Sendable {
         await turn.take()
         do {
             let value = try await body(try shared.get())
+            await turn.give()
+            return value
+        } catch {
+            await turn.give()
+            throw error
+        }
+    }
+
+    /// Runs `body` with one of its own for child processes, while no other test uses any: they share two slots' drivers, and programs
+    /// that wait for cards are slow enough by themselves.
+    public static func useSeparate<Value>(
+        isolation: isolated (any Actor)? = #isolation, _ body: (PrivatePCSCD) async throws -> Value
+    ) async throws -> Value {
+        await turn.take()
+        do {
+            let service = try PrivatePCSCD()
+            let value = try await body(service)
+            service.stop()
             await turn.give()
             return value
         } catch {
@@ -177,5 +196,18 @@ private actor Turn {
 
     func give() {
         if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
+    }
+}
+
+/// Runs tasks on threads of its own: tests that must answer other programs in time do not wait for those that block the
+/// threads which all tasks share.
+public final class SeparateThreads: TaskExecutor {
+    private let queue = DispatchQueue(label: "tests that answer in time")
+
+    public init() {}
+
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

@@ -15,7 +15,8 @@ public enum GrammarVocabulary {
         "illegal",
         "in", "initial", "inverse", "keep", "let", "more", "near", "next", "nonce", "not", "note", "observe", "ok", "on", "open",
         "or",
-        "otherwise", "part", "protected", "readonly", "refine", "request", "response", "resync", "secret", "see", "start",
+        "otherwise", "outside", "part", "protected", "readonly", "refine", "request", "response", "resync", "secret", "see",
+        "start",
         "state", "stop", "var", "warn",
         "when", "with", "yield",
     ])

@@ -9,8 +9,8 @@ syntax keyword tapdeckDeclaration check choose cite enum example exchange gather
 syntax keyword tapdeckDeclaration message session tlv transform use
 syntax keyword tapdeckWord and any as blame but closed contested decode error event expect final
 syntax keyword tapdeckWord given illegal in initial inverse keep let more near next nonce not note observe
-syntax keyword tapdeckWord ok on open or otherwise part protected readonly refine request response resync secret see
-syntax keyword tapdeckWord start state stop var warn when with yield
+syntax keyword tapdeckWord ok on open or otherwise outside part protected readonly refine request response resync secret
+syntax keyword tapdeckWord see start state stop var warn when with yield
 syntax keyword tapdeckType ascii bcd ber bits bytes compact repeat rest simple u16 u16le u24 u24le
 syntax keyword tapdeckType u32 u32le u64 u8 uint
 syntax keyword tapdeckFunction before count has hex joined kept number pad peek raw remaining text unpad
