@@ -63,10 +63,7 @@ public struct APDUFields: Sendable {
 
     /// The name of a command of a DESFire card by its code: `SelectApplication`.
     public func nativeCommand(_ code: UInt8) -> String {
-        guard let codes = index.program.enumeration("desfire.Code"), let found = codes.find(UInt64(code)) else {
-            return "command 90\(hex(code))"
-        }
-        return codes.entries[found].text
+        index.nativeCommand(code) ?? "command 90\(hex(code))"
     }
 
     /// What a command is called, on one line; its length for octets that are no command.

@@ -58,7 +58,9 @@ package struct CardReading: Sendable {
         if isSame { return told.sessions }
         let state = decoder.machine.state
         var sessions: [(name: String, state: String)] = []
-        for (number, session) in index.program.sessions.enumerated() where state.sessions[number] != session.initial {
+        // What is selected on a DESFire is a help of its channels, not told beside every other card's sessions.
+        for (number, session) in index.program.sessions.enumerated()
+        where state.sessions[number] != session.initial && session.name != "Selected" {
             sessions.append((session.name, session.states[state.sessions[number]]))
         }
         for layer in state.layers { sessions.append((index.program.layers[layer].grammar, "open")) }

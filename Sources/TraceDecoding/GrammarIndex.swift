@@ -118,6 +118,12 @@ package final class GrammarIndex: Sendable {
         frames[dissector]
     }
 
+    /// The name of a command of a DESFire card: `SelectApplication`.
+    func nativeCommand(_ code: UInt8) -> String? {
+        guard let codes = program.enumeration("desfire.Code"), let found = codes.find(UInt64(code)) else { return nil }
+        return codes.entries[found].text
+    }
+
     /// Whether a field that was read holds a secret.
     func hasSecret(_ decoder: Decoder, _ outcome: Decoder.Outcome) -> Bool {
         outcome.spans.contains { program.nodes[Int(decoder.spans[$0].node)].flags.contains(.secret) }

@@ -38,6 +38,14 @@ extension GrammarIndex {
         return label.hasSuffix(text) ? nil : "\(label.prefix { $0 != "," }) \(text)"
     }
 
+    /// `ReadData, sealed`: a DESFire command whose channel was not opened. Its code travels in clear.
+    func sealedName(_ code: UInt8, _ exchange: Int?) -> String? {
+        guard let exchange, program.exchanges.indices.contains(exchange), program.exchanges[exchange].grammar == "desfire",
+            program.exchanges[exchange].name == "NATIVE"
+        else { return nil }
+        return nativeCommand(code).map { "\($0), sealed" }
+    }
+
     /// `DESFire GetVersion`: a message that is no APDU, by the first of its fields whose values have names.
     func named(_ decoder: Decoder, _ reading: CardReading.Reading, isRequest: Bool) -> String? {
         guard let number = reading.exchange, program.exchanges.indices.contains(number) else { return nil }

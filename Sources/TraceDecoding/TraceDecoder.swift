@@ -136,8 +136,9 @@ public struct TraceDecoder: Sendable {
         let isSealed = decoded.isProtected && decoded.opening == .sealed
         let view = CommandView(decoder, index, isSealed: isSealed)
         if let view {
+            let sealedName = decoded.opening == .sealed ? index.sealedName(view.ins, reading.exchange) : nil
             decoded.summary =
-                reading.headline ?? index.wrapped(decoder, reading.exchange)
+                sealedName ?? reading.headline ?? index.wrapped(decoder, reading.exchange)
                 ?? index.headline(view, exchange: reading.exchange, in: cards[card].files.place)
             if view.ins == 0xB0, view.p1 & 0x80 == 0, let ne = view.ne, !isSealed, view.cla != 0xFF {
                 decoded.read = ReadPlace(offset: view.offset, length: ne)

@@ -50,9 +50,7 @@ struct TreeView {
             text.append(0x0A)
             for content in contents(file) { line(content, &text) }
         }
-        if let row = rows.last(where: { !$0.sessions.isEmpty }) {
-            for part in TextWrap.lines(session(row), indent: 10) { line(part, &text) }
-        }
+        if let row = rows.last(where: { !$0.sessions.isEmpty }) { line(session(row), &text) }
         return true
     }
 

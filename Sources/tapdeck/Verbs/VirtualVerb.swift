@@ -53,8 +53,9 @@ enum VirtualVerb: Verb {
         "    file N value LOW..HIGH START MODE RIGHTS limited",
         "    file N linear SIZExMOST MODE RIGHTS   or cyclic SIZExMOST",
         "    file N tmac MODE RIGHTS KEY           the transaction's MAC",
-        "MODE plain, mac or full; RIGHTS the keys that read, write, do both, change: 1230,",
-        "E everybody, F nobody. --layout 'app F00001 aes keys 2; file 1 std 4 full 1110'",
+        "MODE plain, mac or full; RIGHTS the keys that read, write, do both, change,",
+        "as 1230; E everybody, F nobody.",
+        "--layout 'app F00001 aes keys 2; file 1 std 4 full 1110'",
     ]
 
     static func run(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {

@@ -166,8 +166,6 @@ private final class Forger: NFCTagTransport {
                     DESFireFileParameters(
                         number: 20, kind: .transactionMAC(key: .zero(.aes)), communication: .plain,
                         accessRights: DESFireAccessRights(rawValue: 0xE0F0)))
-            } else {
-                try await card.abortTransaction()
             }
             _ = try await card.commitReaderID(Data(repeating: 0x20 + round, count: 16))
         },
