@@ -206,7 +206,8 @@ public struct TraceDiff: Sendable {
                     continue
                 }
                 // Another draw has another code; each is right.
-                if left.codes.contains(path), right.codes.contains(path) { continue }
+                let isRight = left.codes.contains(path) && right.codes.contains(path)
+                if isRight, !one.isSealed, !other.isSealed { continue }
                 if !isEqual(one, other) { result.append(difference(.value, path, one, other)) }
             }
         }

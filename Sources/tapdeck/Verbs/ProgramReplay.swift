@@ -10,7 +10,9 @@ enum ProgramReplay {
         "With -- PROGRAM the recorded card is for that program: PCSCLITE_CSOCK_NAME leads",
         "it to a reader service of its own, with the recorded readers and no others. Its",
         "output passes; one line, or where the two part, follows on standard error. The",
-        "status is never the program's; 126 and 127 when it cannot be run.",
+        "status is never the program's; 126 and 127 when it cannot be run. A program draws",
+        "its own random bytes: without --mode it is compared in fields, or resealed where",
+        "the answers are bound to them.",
     ]
 
     static func run(_ program: [String], _ arguments: Arguments, _ terminal: Terminal) throws -> ExitStatus {

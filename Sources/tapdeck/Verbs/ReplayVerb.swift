@@ -214,7 +214,8 @@ struct ReplayRun: Sendable {
                     terminal.result(
                         JSONValue.object([
                             "file": .string(result.item.path), "outcome": .string(result.outcome.rawValue),
-                            "reason": .string(result.problem.joined(separator: "; ")),
+                            "reason": .string(
+                                result.problem.isEmpty ? Self.reason(result) : result.problem.joined(separator: "; ")),
                         ]).text)
                 }
             }
@@ -231,14 +232,18 @@ struct ReplayRun: Sendable {
         terminal.result("\(pad(text, 72)) \(Self.seconds(elapsed))")
     }
 
+    /// What `suite.txt` says of a trace.
+    private static func reason(_ result: ReplaySuite.Result) -> String {
+        switch result.item.expectation {
+        case .fails(let why), .skip(let why): why
+        case nil: ""
+        }
+    }
+
     /// Lines for a trace of a suite; none when it is the same and nothing is to be said of it.
     static func block(_ result: ReplaySuite.Result) -> [String] {
         let (path, name) = (result.item.path, result.item.name)
-        let reason: String
-        switch result.item.expectation {
-        case .fails(let why), .skip(let why): reason = why
-        case nil: reason = ""
-        }
+        let reason = reason(result)
         switch (result.outcome, result.report?.verdict) {
         case (.differs, .differs(let divergence)):
             guard let report = result.report else { return [] }
