@@ -51,7 +51,7 @@ import Testing
             #expect(!outcome.outputText.contains(option), "\(option)")
         }
         #expect(outcome.outputText.contains("--socket") == ["serve", "virtual"].contains(verb))
-        #expect(outcome.outputText.contains("--lines") == (verb == "serve"))
+        #expect(outcome.outputText.contains("--lines") == ["serve", "virtual"].contains(verb))
     }
 
     @Test func theListOfCommandsFitsEightyColumnsAndNamesEachOnce() async throws {
