@@ -112,7 +112,8 @@ struct Script {
         ("^( *\\d+(?: +\\d+(?:-\\d+)?)?) +\\d+\\.\\d{6} +\\d+\\.\\d\\d(?= )", "$1 T.TTTTTT  M.MM"),
         ("^( *\\d+(?: +\\d+(?:-\\d+)?)?) +\\d+\\.\\d{6}(?= )", "$1 T.TTTTTT"),
         ("\"time\":\"\\d+\\.\\d{9}\"", "\"time\":\"T\""),
-        (" +\\d+(\\.\\d+)? (ms|s)\\b", " TIME"),
+        // With what pads the column behind it.
+        (" +\\d+(\\.\\d+)? (ms|s)\\b *", " TIME "),
         ("\\d+(\\.\\d+)? (kB|MB)\\b", "SIZE"),
         ("\\b[\\d,]+ bytes\\)", "SIZE)"),
         ("\"seconds\":[-0-9.e]+", "\"seconds\":S"),
