@@ -7,7 +7,8 @@ public enum SharedData {
     /// The folder that `TAPDECK_TEST_DATA` names, when it is there.
     public static let folder: URL? = {
         guard let path = ProcessInfo.processInfo.environment["TAPDECK_TEST_DATA"], !path.isEmpty else { return nil }
-        let url = URL(fileURLWithPath: path, isDirectory: true)
+        // What lists a folder does not follow a link to it.
+        let url = URL(fileURLWithPath: path, isDirectory: true).resolvingSymlinksInPath()
         return FileManager.default.fileExists(atPath: url.path) ? url : nil
     }()
 
