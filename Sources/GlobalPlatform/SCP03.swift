@@ -134,14 +134,7 @@ public struct SCP03: SecureChannel {
     public static func derive(
         _ key: [UInt8], _ constant: UInt8, _ context: [UInt8], bits: Int
     ) throws(GlobalPlatformError) -> [UInt8] {
-        let label = [UInt8](repeating: 0, count: 11) + [constant, 0x00]
-        let length = [UInt8(truncatingIfNeeded: bits >> 8), UInt8(truncatingIfNeeded: bits)]
-        var output: [UInt8] = []
-        for block in 1...2 where output.count < bits / 8 {
-            let input = label + length + [UInt8(block)] + context
-            output += try crypt { () throws(CryptoError) in try CMAC.authenticate(input, key: key) }
-        }
-        return Array(output.prefix(bits / 8))
+        try crypt { () throws(CryptoError) in try CounterModeKDF.derive(key, constant: constant, context: context, bits: bits) }
     }
 
     private mutating func addMAC(

@@ -83,15 +83,8 @@ enum GlobalPlatformTransforms {
     private static func derive(
         _ key: [UInt8], _ constant: UInt8, _ context: [UInt8], octets count: Int
     ) throws(TransformError) -> [UInt8] {
-        let bits = count * 8
-        let label = [UInt8](repeating: 0, count: 11) + [constant, 0x00]
-        return try wrap { () throws(CryptoError) in
-            var result: [UInt8] = []
-            for block: UInt8 in 1...2 where result.count < count {
-                let input = label + [UInt8(truncatingIfNeeded: bits >> 8), UInt8(truncatingIfNeeded: bits), block] + context
-                result += try CMAC.authenticate(input, key: key)
-            }
-            return Array(result.prefix(count))
+        try wrap { () throws(CryptoError) in
+            try CounterModeKDF.derive(key, constant: constant, context: context, bits: count * 8)
         }
     }
 

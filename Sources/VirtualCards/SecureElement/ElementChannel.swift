@@ -221,14 +221,6 @@ struct ElementChannel: Sendable {
 
     /// Amendment D 4.1.5.
     private static func kdf(_ key: [UInt8], _ constant: UInt8, _ context: [UInt8], bits: UInt16) throws(CryptoError) -> [UInt8] {
-        var result: [UInt8] = []
-        var number: UInt8 = 1
-        while result.count < Int(bits / 8) {
-            var input = [UInt8](repeating: 0, count: 11)
-            input += [constant, 0x00, UInt8(bits >> 8), UInt8(bits & 0xFF), number]
-            result += try CMAC.authenticate(input + context, key: key)
-            number &+= 1
-        }
-        return Array(result.prefix(Int(bits / 8)))
+        try CounterModeKDF.derive(key, constant: constant, context: context, bits: Int(bits))
     }
 }
