@@ -51,19 +51,10 @@ import VirtualCards
         var generator = SeededGenerator(seed: 62)
         var seen: [String: Int] = [:]
         for number in 1...100 {
-            let child = try ChildProcess(
-                Binary.path, arguments(number), environment: Binary.environment(folder), directory: folder.path)
-            child.closeInput()
-            let size = Int.random(in: 0...length, using: &generator)
-            let deadline = ContinuousClock.now + .seconds(20)
-            while ContinuousClock.now < deadline, child.poll() == nil {
-                let present = try? FileManager.default.attributesOfItem(atPath: folder("\(number).pcapng"))[.size] as? Int
-                if (present ?? 0) >= size { break }
-                usleep(300)
-            }
-            usleep(UInt32.random(in: 0...3_000, using: &generator))
-            child.signal(SIGKILL)
-            _ = child.waitForEnd(timeout: .seconds(10))
+            try Binary.runAndKill(
+                arguments(number), in: folder, onceLongerThan: Int.random(in: 0...length, using: &generator),
+                trace: "\(number).pcapng",
+                after: UInt32.random(in: 0...4_000, using: &generator))
 
             let before = try states("store\(number)", in: folder)
             for state in before.values { seen[state, default: 0] += 1 }

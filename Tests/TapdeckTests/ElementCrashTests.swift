@@ -64,20 +64,10 @@ import VirtualCards
         var generator = SeededGenerator(seed: 61)
         var outcomes = Set<Int>()
         for number in 1...100 {
-            let child = try ChildProcess(
-                Binary.path, arguments(number), environment: Binary.environment(folder), directory: folder.path)
-            child.closeInput()
-            // Any moment of the work, however slow the machine is: once the trace is so long, and a little later.
-            let size = Int.random(in: 0...length, using: &generator)
-            let deadline = ContinuousClock.now + .seconds(20)
-            while ContinuousClock.now < deadline, child.poll() == nil {
-                let present = try? FileManager.default.attributesOfItem(atPath: folder("\(number).pcapng"))[.size] as? Int
-                if (present ?? 0) >= size { break }
-                usleep(300)
-            }
-            usleep(UInt32.random(in: 0...4_000, using: &generator))
-            child.signal(SIGKILL)
-            _ = child.waitForEnd(timeout: .seconds(10))
+            try Binary.runAndKill(
+                arguments(number), in: folder, onceLongerThan: Int.random(in: 0...length, using: &generator),
+                trace: "\(number).pcapng",
+                after: UInt32.random(in: 0...4_000, using: &generator))
             let trace = try? Trace.load(path: folder("\(number).pcapng"))
             // Rows of commands and answers take turns; an answer that was written was given.
             let answered = (trace?.rows.filter { $0.dissector == "iso7816" && $0.direction == .received }.count ?? 0) - 1
